@@ -1,0 +1,131 @@
+//! What the analysis found: plain data, addressed by guest pc. Turning addresses into names and lines is the report's work.
+
+use crate::expr::Expr;
+use crate::log::Module;
+use fpgrind_ir::{Cond, Operator, Type};
+
+/// The result of analysing a log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// Candidate root causes that reach an erroneous spot, worst damage to outputs first.
+    pub causes: Vec<Cause>,
+    /// All spots, in order of first execution.
+    pub spots: Vec<Spot>,
+    pub totals: Totals,
+    /// Where the code at the addresses came from.
+    pub modules: Vec<Module>,
+    /// Disagreements between native results and what the shadow program predicted. Each is a bug of ours.
+    pub check_failures: Vec<CheckFailure>,
+}
+
+/// An operation whose local error passed the threshold, generalised over its erroneous executions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cause {
+    pub pc: u64,
+    pub operator: Operator,
+    /// Precision of the operation's result: `F32` or `F64`.
+    pub ty: Type,
+    pub expr: Expr,
+    /// One for each variable in `expr`, in the order of [`Expr::Var`]'s numbers.
+    pub variables: Vec<Variable>,
+    pub kind: CauseKind,
+    pub executions: u64,
+    pub erroneous: u64,
+    /// Local error in bits over the erroneous executions.
+    pub max_bits: f64,
+    pub average_bits: f64,
+    /// At the worst execution: what the operation yielded, and what it yields in the reals.
+    pub computed: f64,
+    pub correct: f64,
+    /// Bits of error that `expr` shows when evaluated in floats and in reals at the recorded inputs, at worst.
+    pub reproduced_bits: f64,
+    /// Indices into [`Findings::spots`], those with most error first.
+    pub reaches: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CauseKind {
+    /// Digits are lost: cancellation and its relatives.
+    Inaccurate,
+    /// NaN arises from arguments that are none: 0/0, inf-inf, sqrt(-1).
+    Invalid,
+}
+
+/// The values that a variable of a cause's expression took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    pub name: String,
+    /// Over all executions that were looked at, and over the erroneous ones.
+    pub seen: Ranges,
+    pub erroneous: Ranges,
+    /// At the worst execution.
+    pub worst: f64,
+}
+
+/// The range of a set of values, split by sign so that a range does not pretend to contain
+/// what lies between its negative and its positive part.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ranges {
+    pub negative: Option<(f64, f64)>,
+    pub zero: bool,
+    pub positive: Option<(f64, f64)>,
+    pub nan: bool,
+}
+
+/// A place where floats leave the world of floats: where an error becomes visible.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spot {
+    pub pc: u64,
+    pub kind: SpotKind,
+    pub count: u64,
+    /// Executions with an error over the threshold; for decisions, those that go the other way in the reals.
+    pub wrong: u64,
+    pub max_bits: f64,
+    pub average_bits: f64,
+    /// At the worst execution: the value (a decision's left operand) and what it is in the reals.
+    pub computed: f64,
+    pub correct: f64,
+    /// How the wrong values came about, generalised over them; shown where no single cause is to blame.
+    pub expr: Option<Expr>,
+    /// The operations behind a wrong value without a cause, most frequent first.
+    pub accumulated_in: Vec<u64>,
+    /// Indices into [`Findings::causes`].
+    pub causes: Vec<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SpotKind {
+    /// An argument of an output function: its name, the argument's place among the floats printed (from 0), its conversion.
+    Output {
+        function: String,
+        argument: u32,
+        conversion: char,
+    },
+    Branch {
+        cond: Cond,
+    },
+    /// A comparison that leaves a mask.
+    Mask,
+    ToInt,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Operations on floats that were shadowed.
+    pub operations: u64,
+    pub blocks: u64,
+    /// Shadows not used because the native bits had changed underneath.
+    pub stale_shadows: u64,
+    /// Records that could not be read; the rest of their chunk is skipped.
+    pub corrupt_records: u64,
+    /// Bytes of log skipped for that reason.
+    pub skipped_bytes: u64,
+    pub checks: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckFailure {
+    pub pc: u64,
+    pub native: u128,
+    pub predicted: u128,
+}

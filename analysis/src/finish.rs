@@ -1,0 +1,84 @@
+//! From the analysis's state to what it found: causes that reach a wrong spot, spots, totals.
+
+use crate::consume::Analysis;
+use crate::findings::{Cause, Findings, Spot, SpotKind};
+use crate::real::Real;
+use crate::site::{Site, State};
+use crate::spots::SpotState;
+
+pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
+    let Analysis { operations, spots, modules, mut totals, check_failures, .. } = analysis;
+    totals.operations = operations.count;
+    let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();
+    states.sort_by_key(|spot| spot.order);
+    let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
+    let mut spots: Vec<Spot> = states.into_iter().map(spot).collect();
+
+    let mut candidates: Vec<u32> = influences.concat();
+    candidates.sort_unstable();
+    candidates.dedup();
+    let mut causes: Vec<(u32, Cause)> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let mut reaches: Vec<usize> =
+                (0..spots.len()).filter(|spot| influences[*spot].contains(&candidate)).collect();
+            reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
+            let cause = cause(operations.sites.get(candidate as usize)?, operations.precision(), reaches)?;
+            Some((candidate, cause))
+        })
+        .collect();
+    causes.sort_by(|(_, a), (_, b)| {
+        let damage = |cause: &Cause| output_damage(cause, &spots);
+        let weight = |cause: &Cause| cause.max_bits * cause.erroneous as f64;
+        damage(b).total_cmp(&damage(a)).then(weight(b).total_cmp(&weight(a))).then(a.pc.cmp(&b.pc))
+    });
+    for (spot, influences) in spots.iter_mut().zip(&influences) {
+        spot.causes = (0..causes.len()).filter(|cause| influences.contains(&causes[*cause].0)).collect();
+    }
+    let causes = causes.into_iter().map(|(_, cause)| cause).collect();
+    Findings { causes, spots, totals, modules, check_failures }
+}
+
+/// Bits lost in outputs that a cause reaches, over all of them.
+fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
+    let outputs =
+        cause.reaches.iter().map(|spot| &spots[*spot]).filter(|spot| matches!(spot.kind, SpotKind::Output { .. }));
+    outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
+}
+
+fn cause<R: Real>(site: &Site<R>, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+    let State::Candidate(candidate) = &site.state else { return None };
+    let (expr, variables) = candidate.general.generalisation();
+    Some(Cause {
+        pc: site.key.pc,
+        operator: site.key.operator,
+        ty: site.key.ty,
+        expr,
+        variables,
+        kind: candidate.kind,
+        executions: site.executions,
+        erroneous: candidate.erroneous,
+        max_bits: candidate.max_bits,
+        average_bits: candidate.sum_bits / candidate.erroneous.max(1) as f64,
+        computed: candidate.computed,
+        correct: candidate.correct,
+        reproduced_bits: candidate.general.reproduced_bits::<R>(precision),
+        reaches,
+    })
+}
+
+fn spot(state: &SpotState) -> Spot {
+    Spot {
+        pc: state.pc,
+        kind: state.kind.clone(),
+        count: state.count,
+        wrong: state.wrong,
+        max_bits: state.max_bits,
+        average_bits: state.sum_bits / state.wrong.max(1) as f64,
+        computed: state.computed,
+        correct: state.correct,
+        expr: state.general.as_ref().map(|general| general.generalisation().0),
+        accumulated_in: state.accumulated_in(),
+        causes: Vec::new(),
+    }
+}

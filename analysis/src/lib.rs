@@ -1,0 +1,63 @@
+//! The analysis: a pure function from a log to findings.
+//!
+//! [`log`] is what comes in, [`Findings`] is what goes out. In between: `consume` reads the log, `program` turns each announced
+//! block into a shadow program and `run` runs it on the block's records; `shadow` and `memory` hold which place shadows which value;
+//! `operation` computes one operation in floats and in reals and finds its local error; `trace` remembers how values came
+//! about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats.
+//! Nothing here knows of processes, files or symbols.
+
+mod antiunify;
+mod bitwise;
+mod consume;
+mod error;
+mod evaluate;
+mod expr;
+mod findings;
+mod finish;
+mod influence;
+pub mod log;
+mod memory;
+pub mod native;
+mod operation;
+mod program;
+mod ranges;
+mod real;
+mod run;
+mod shadow;
+mod site;
+mod spots;
+mod trace;
+
+pub use consume::{Analysis, Shadow};
+pub use error::bits_of_error;
+pub use expr::Expr;
+pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Spot, SpotKind, Totals, Variable};
+pub use real::{Mpfr, Real};
+
+use log::Event;
+
+/// What a user may choose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Bits of the reals' significands; at least 64.
+    pub precision: u32,
+    /// Bits of error from which an operation is a candidate cause and an output is wrong.
+    pub threshold: f64,
+    /// Levels of operations kept behind each value, and shown in expressions.
+    pub max_depth: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { precision: 256, threshold: 5.0, max_depth: 10 }
+    }
+}
+
+/// Analyses a whole log.
+pub fn analyse<'a>(events: impl IntoIterator<Item = Event<'a>>, config: Config) -> Findings {
+    let mut analysis = Analysis::new(config);
+    for event in events {
+        analysis.event(event);
+    }
+    analysis.finish()
+}

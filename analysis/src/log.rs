@@ -1,0 +1,126 @@
+//! The log: what the guest stream writes and the analysis reads.
+//!
+//! A log is a sequence of [`Event`]s. Blocks are announced before their first record. Records come in chunks; a
+//! record never crosses a chunk's end. Each begins with its block's number in the low four bytes of an eight-byte header
+//! and is as long as the block says. Number [`OUTPUT`] marks the one kind of record that has a length of its own:
+//! the floats handed to an output function.
+//!
+//! Records come out of memory that the guest can scribble over, so a reader trusts nothing in them.
+
+use fpgrind_ir::{Block, Place, Reg};
+use std::path::PathBuf;
+
+/// The record number of [`Output`] records; blocks count from 1.
+pub const OUTPUT: u32 = 0;
+
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// Guest code mapped from a file: what gives its addresses names.
+    Module(Module),
+    /// From now on records with this number belong to this block.
+    Block(u32, Block),
+    /// From now on [`Output`] records with this function number mean this function.
+    OutputFunction(u32, String),
+    Records(&'a [u8]),
+}
+
+/// A mapping of code into the guest. An address `a` in it is `a - bias` in the file's own addressing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    pub path: PathBuf,
+    pub start: u64,
+    pub end: u64,
+    pub bias: u64,
+}
+
+/// The floats that a call of an output function prints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// The call's return address: the user's code, not the library's.
+    pub pc: u64,
+    pub function: u32,
+    pub args: Vec<OutputArg>,
+}
+
+/// One printed double, and where its shadow may be found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OutputArg {
+    pub bits: u64,
+    pub origin: Origin,
+    pub conversion: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Origin {
+    /// The low eight bytes of a vector register.
+    Register(u8),
+    Memory(u64),
+}
+
+const HEADER: usize = 32;
+const ARG: usize = 32;
+
+impl Output {
+    /// The record: a header (number, length, pc, function, count) and 32 bytes an argument.
+    pub fn encode(&self) -> Vec<u8> {
+        let length = HEADER + ARG * self.args.len();
+        let mut bytes = Vec::with_capacity(length);
+        bytes.extend(OUTPUT.to_le_bytes());
+        bytes.extend((length as u32).to_le_bytes());
+        bytes.extend(self.pc.to_le_bytes());
+        bytes.extend(self.function.to_le_bytes());
+        bytes.extend((self.args.len() as u32).to_le_bytes());
+        bytes.resize(HEADER, 0);
+        for arg in &self.args {
+            let (kind, where_) = match arg.origin {
+                Origin::Register(number) => (0u32, number as u64),
+                Origin::Memory(address) => (1, address),
+            };
+            bytes.extend(arg.bits.to_le_bytes());
+            bytes.extend(where_.to_le_bytes());
+            bytes.extend(kind.to_le_bytes());
+            bytes.extend((arg.conversion as u32).to_le_bytes());
+            bytes.extend([0; 8]);
+        }
+        bytes
+    }
+
+    /// Reads a record at the start of `bytes`; the record and its length, or nothing if it is malformed.
+    pub fn decode(bytes: &[u8]) -> Option<(Output, usize)> {
+        let length = u32_at(bytes, 4)? as usize;
+        let count = u32_at(bytes, 20)? as usize;
+        if length > bytes.len() || length != HEADER.checked_add(ARG.checked_mul(count)?)? {
+            return None;
+        }
+        let mut args = Vec::with_capacity(count);
+        for at in (HEADER..length).step_by(ARG) {
+            let where_ = u64_at(bytes, at + 8)?;
+            let origin = match u32_at(bytes, at + 16)? {
+                0 => Origin::Register(u8::try_from(where_).ok().filter(|n| Reg::Vec(*n).exists())?),
+                1 => Origin::Memory(where_),
+                _ => return None,
+            };
+            let conversion = u8::try_from(u32_at(bytes, at + 20)?).ok()?;
+            args.push(OutputArg { bits: u64_at(bytes, at)?, origin, conversion });
+        }
+        Some((Output { pc: u64_at(bytes, 8)?, function: u32_at(bytes, 16)?, args }, length))
+    }
+}
+
+impl Origin {
+    /// The register place, if it is one.
+    pub fn place(self) -> Option<Place> {
+        match self {
+            Origin::Register(number) => Some(Place::vec(number, 0)),
+            Origin::Memory(_) => None,
+        }
+    }
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}

@@ -1,0 +1,197 @@
+//! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
+
+use crate::Config;
+use crate::error;
+use crate::influence::{Influences, Sets};
+use crate::native;
+use crate::real::Real;
+use crate::site::{Sites, Verdict};
+use crate::trace::{Args, Node, Pruner, Term};
+use fpgrind_ir::{Operator, Outcome, Type};
+use smallvec::SmallVec;
+use std::rc::Rc;
+
+/// What all operations share.
+pub struct Operations<R> {
+    precision: u32,
+    /// Errors of at most this many ulps are none.
+    tolerated: u64,
+    pub sets: Sets,
+    pub sites: Sites<R>,
+    pub pruner: Pruner<R>,
+    /// Reals for arguments that have none of their own.
+    scratch: [R; 3],
+    pub count: u64,
+}
+
+/// An operation about to be done.
+pub struct Request<R> {
+    pub operator: Operator,
+    pub ty: Type,
+    pub args: Args<R>,
+    /// What the guest computed.
+    pub native: u64,
+    pub pc: u64,
+    /// Where to book it. Operations that cannot go wrong have none.
+    pub site: Option<usize>,
+    pub mxcsr: u32,
+}
+
+impl<R: Real> Operations<R> {
+    pub fn new(config: &Config) -> Operations<R> {
+        let scratch = || R::zero(config.precision);
+        Operations {
+            precision: config.precision,
+            tolerated: error::ulps_within(config.threshold),
+            sets: Sets::new(),
+            sites: Sites::new(),
+            pruner: Pruner::new(config.max_depth),
+            scratch: [scratch(), scratch(), scratch()],
+            count: 0,
+        }
+    }
+
+    pub fn precision(&self) -> u32 {
+        self.precision
+    }
+
+    pub fn is_error(&self, ulps: u64) -> bool {
+        ulps > self.tolerated
+    }
+
+    /// What the guest computes on these floats: by an instruction, or else by the best library there could be.
+    pub fn native(&mut self, operator: Operator, from: Type, ty: Type, args: &[u64], mxcsr: u32) -> u64 {
+        native::apply(operator, from, ty, args, mxcsr).unwrap_or_else(|| {
+            for (scratch, bits) in self.scratch.iter_mut().zip(args) {
+                scratch.assign(error::value(from, *bits));
+            }
+            let reals: SmallVec<[&R; 3]> = self.scratch.iter().take(args.len()).collect();
+            R::apply(operator, &reals).rounded(ty)
+        })
+    }
+
+    /// Does the operation in the reals and books what happened.
+    pub fn operate(&mut self, request: Request<R>) -> Term<R> {
+        let Request { operator, ty, mut args, native, pc, site, mxcsr } = request;
+        self.count += 1;
+        let real = self.real(operator, &args);
+        let rounded = real.rounded(ty);
+        // What only changes the sign or widens is as wrong as its argument, in the format in which that was rounded.
+        let ulps = match args.first() {
+            Some(arg) if is_exact(operator, ty) => arg.ulps(),
+            _ => error::ulps(ty, native, rounded),
+        };
+        let verdict = match site {
+            Some(_) => self.verdict(operator, ty, &args, native, rounded, ulps, mxcsr),
+            None => Verdict::Fine,
+        };
+        let (influences, verdict) = self.blame(operator, ty, &args, &real, ulps, site, verdict);
+        let depth = self.pruner.depth_over(&mut args);
+        let node = Rc::new(Node { operator, ty, depth, influences, pc, bits: native, real, rounded, ulps, args });
+        if let Some(site) = site {
+            self.sites.observe(site, &node, verdict, self.pruner.max_depth());
+        }
+        Term::Node(node)
+    }
+
+    /// The operation on the reals of its arguments.
+    fn real(&mut self, operator: Operator, args: &[Term<R>]) -> R {
+        R::apply(operator, &self.reals(args))
+    }
+
+    /// How two floats compare in the reals.
+    pub fn compare(&mut self, a: &Term<R>, b: &Term<R>) -> Outcome {
+        match self.reals([a, b])[..] {
+            [a, b] => a.compare(b).into(),
+            _ => Outcome::Unordered,
+        }
+    }
+
+    fn reals<'a>(&'a mut self, terms: impl IntoIterator<Item = &'a Term<R>> + Clone) -> SmallVec<[&'a R; 3]> {
+        for (scratch, term) in self.scratch.iter_mut().zip(terms.clone()) {
+            if let Term::Leaf(_) = term {
+                scratch.assign(term.value());
+            }
+        }
+        let real = |(term, scratch): (&'a Term<R>, &'a R)| match term {
+            Term::Leaf(_) => scratch,
+            Term::Node(node) => &node.real,
+        };
+        terms.into_iter().zip(&self.scratch).map(real).collect()
+    }
+
+    /// Local error: what the operation gets wrong on arguments that are right.
+    #[allow(clippy::too_many_arguments)]
+    fn verdict(
+        &mut self,
+        operator: Operator,
+        ty: Type,
+        args: &[Term<R>],
+        native: u64,
+        rounded: u64,
+        ulps: u64,
+        mxcsr: u32,
+    ) -> Verdict {
+        let Some(from) = args.first().map(Term::ty) else { return Verdict::Fine };
+        let any_nan = |of: fn(&Term<R>) -> u64| args.iter().any(|arg| error::is_nan(arg.ty(), of(arg)));
+        if error::is_nan(ty, native) && !any_nan(Term::bits) {
+            return Verdict::Invalid;
+        }
+        let local = if args.iter().all(|arg| arg.rounded() == arg.bits()) {
+            ulps
+        } else {
+            let right: SmallVec<[u64; 3]> = args.iter().map(Term::rounded).collect();
+            let result = self.native(operator, from, ty, &right, mxcsr);
+            error::ulps(ty, result, rounded)
+        };
+        // A NaN that was one before, or that only the reals have, is not this operation's doing.
+        if !self.is_error(local) || any_nan(Term::rounded) || error::is_nan(ty, rounded) {
+            return Verdict::Fine;
+        }
+        Verdict::Inaccurate(local)
+    }
+
+    /// Whose influence the result is under, and the verdict if it stands.
+    #[allow(clippy::too_many_arguments)]
+    fn blame(
+        &mut self,
+        operator: Operator,
+        ty: Type,
+        args: &[Term<R>],
+        real: &R,
+        ulps: u64,
+        site: Option<usize>,
+        verdict: Verdict,
+    ) -> (Influences, Verdict) {
+        let mut all = Influences::NONE;
+        for arg in args {
+            all = self.sets.union(all, arg.influences());
+        }
+        if all.is_empty() && verdict == Verdict::Fine {
+            return (all, verdict);
+        }
+        // A compensating term: in the reals the result is one of the arguments, and natively it is better than that.
+        // What made the other argument is a repair, not a cause.
+        if matches!(operator, Operator::Add | Operator::Sub) {
+            let repaired = args.iter().find(|arg| match arg {
+                Term::Node(node) => {
+                    ulps < node.ulps && node.ty == ty && node.real.compare(real).is_some_and(|o| o.is_eq())
+                }
+                Term::Leaf(_) => false,
+            });
+            if let Some(repaired) = repaired {
+                return (repaired.influences(), Verdict::Fine);
+            }
+        }
+        if let Some(site) = site.filter(|_| verdict != Verdict::Fine) {
+            let own = self.sets.single(site as u32);
+            all = self.sets.union(all, own);
+        }
+        (all, verdict)
+    }
+}
+
+/// Operations that never round.
+pub fn is_exact(operator: Operator, ty: Type) -> bool {
+    matches!(operator, Operator::Neg | Operator::Abs) || operator == Operator::Cast && ty == Type::F64
+}

@@ -1,0 +1,198 @@
+//! A block compiled for the analysis: values are indices into a frame, sites and spots are known, types are resolved.
+
+use crate::findings::SpotKind;
+use crate::real::Real;
+use crate::site::{SiteKey, Sites};
+use crate::spots::Spots;
+use fpgrind_ir::{self as ir, Addr, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Slot, Type};
+use smallvec::SmallVec;
+
+/// The value of this number in the frame.
+pub type Index = usize;
+
+/// One for each statement; what a step yields becomes the value with the statement's number.
+pub enum Step {
+    /// A comparison: what depends on it looks at its arguments.
+    Nothing,
+    Live {
+        place: Place,
+        ty: Type,
+        slot: Slot,
+    },
+    Fresh {
+        ty: Type,
+        slot: Slot,
+    },
+    Load {
+        addr: Addr,
+        ty: Type,
+        slot: Slot,
+    },
+    Const {
+        bits: u128,
+        ty: Type,
+    },
+    Extract {
+        from: Index,
+        granule: usize,
+        ty: Type,
+    },
+    Concat {
+        parts: Vec<(Index, Type)>,
+    },
+    Bitwise {
+        op: BitOp,
+        ty: Type,
+        args: [Index; 2],
+        pc: u64,
+    },
+    Apply {
+        operator: Operator,
+        from: Type,
+        ty: Type,
+        args: SmallVec<[Index; 3]>,
+        pc: u64,
+        site: Option<usize>,
+    },
+    Mask {
+        relation: Relation,
+        ty: Type,
+        args: [Index; 2],
+        spot: usize,
+    },
+    Branch {
+        cond: Cond,
+        ty: Type,
+        args: [Index; 2],
+        spot: usize,
+    },
+    ToInt {
+        value: Index,
+        ty: Type,
+        rounding: Rounding,
+        bytes: u8,
+        spot: usize,
+    },
+    Put {
+        place: Place,
+        ty: Type,
+        value: Index,
+    },
+    Drop {
+        place: Place,
+        bytes: usize,
+    },
+    Store {
+        addr: Addr,
+        ty: Type,
+        value: Index,
+    },
+    SetMxcsr {
+        value: Index,
+    },
+    Copy {
+        dst: Index,
+        src: Index,
+        len: Index,
+    },
+    Enter {
+        operator: Operator,
+        ty: Type,
+        args: SmallVec<[Index; 3]>,
+        return_address: Option<Index>,
+        pc: u64,
+    },
+    Leave {
+        result: Index,
+        ty: Type,
+        place: Place,
+    },
+    Check {
+        value: Index,
+        ty: Type,
+        slot: Slot,
+        pc: u64,
+    },
+}
+
+pub struct Program {
+    pub steps: Vec<Step>,
+    /// Bytes of a record.
+    pub record: usize,
+}
+
+impl Program {
+    /// Nothing if the block makes no sense.
+    pub fn new<R: Real>(block: &Block, sites: &mut Sites<R>, spots: &mut Spots) -> Option<Program> {
+        ir::verify(block).ok()?;
+        let steps = block.stmts.iter().map(|stmt| step(block, stmt, sites, spots)).collect::<Option<_>>()?;
+        Some(Program { steps, record: block.record as usize })
+    }
+}
+
+fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &mut Spots) -> Option<Step> {
+    let pc = block.pc_of(stmt);
+    let type_of = |value: ir::Value| block.type_of(value);
+    let pair = |args: &[ir::Value; 2]| args.map(ir::Value::index);
+    Some(match &stmt.op {
+        Op::Live { place, slot } => Step::Live { place: *place, ty: stmt.ty?, slot: *slot },
+        Op::Fresh { slot, .. } => Step::Fresh { ty: stmt.ty?, slot: *slot },
+        Op::Load { addr, slot } => Step::Load { addr: *addr, ty: stmt.ty?, slot: *slot },
+        Op::Const { bits } => Step::Const { bits: *bits, ty: stmt.ty? },
+        Op::Extract { from, granule } => Step::Extract { from: from.index(), granule: *granule as usize, ty: stmt.ty? },
+        Op::Concat { parts } => {
+            let parts = parts.iter().map(|part| Some((part.index(), type_of(*part)?)));
+            Step::Concat { parts: parts.collect::<Option<_>>()? }
+        }
+        Op::Bitwise { op, args } => Step::Bitwise { op: *op, ty: stmt.ty?, args: pair(args), pc },
+        Op::Apply { operator, args } => {
+            let ty = stmt.ty?;
+            let site = !crate::operation::is_exact(*operator, ty);
+            Step::Apply {
+                operator: *operator,
+                from: type_of(*args.first()?)?,
+                ty,
+                args: args.iter().map(|arg| arg.index()).collect(),
+                pc,
+                site: site.then(|| sites.number(SiteKey { pc, operator: *operator, ty })),
+            }
+        }
+        Op::Compare { .. } => Step::Nothing,
+        Op::Mask { relation, args } => Step::Mask {
+            relation: *relation,
+            ty: type_of(args[0])?,
+            args: pair(args),
+            spot: spots.number(pc, SpotKind::Mask),
+        },
+        Op::Branch { flags, cond } => {
+            let Op::Compare { args } = &block.stmts.get(flags.index())?.op else { return None };
+            let spot = spots.number(pc, SpotKind::Branch { cond: *cond });
+            Step::Branch { cond: *cond, ty: type_of(args[0])?, args: pair(args), spot }
+        }
+        Op::ToInt { value, rounding, bytes } => Step::ToInt {
+            value: value.index(),
+            ty: type_of(*value)?,
+            rounding: *rounding,
+            bytes: *bytes,
+            spot: spots.number(pc, SpotKind::ToInt),
+        },
+        Op::Put { place, value } => Step::Put { place: *place, ty: type_of(*value)?, value: value.index() },
+        Op::Drop { place, bytes } => Step::Drop { place: *place, bytes: *bytes as usize },
+        Op::Store { addr, value } => Step::Store { addr: *addr, ty: type_of(*value)?, value: value.index() },
+        Op::SetMxcsr { value } => Step::SetMxcsr { value: value.index() },
+        Op::Copy { dst, src, len } => Step::Copy { dst: dst.index(), src: src.index(), len: len.index() },
+        Op::Enter { operator, args } => {
+            // The last argument, beyond the operator's, is the address that the call returns to: it tells calls apart.
+            let (floats, rest) = args.split_at_checked(operator.arity())?;
+            Step::Enter {
+                operator: *operator,
+                ty: type_of(*floats.first()?)?,
+                args: floats.iter().map(|arg| arg.index()).collect(),
+                return_address: rest.first().map(|address| address.index()),
+                pc,
+            }
+        }
+        Op::Leave { result, place } => Step::Leave { result: result.index(), ty: type_of(*result)?, place: *place },
+        Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, pc },
+    })
+}

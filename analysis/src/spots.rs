@@ -1,0 +1,145 @@
+//! Spots: where floats leave the world of floats, as output, as a decision or as an integer. An error that never reaches
+//! one of them harmed nobody.
+
+use crate::antiunify::Generaliser;
+use crate::error;
+use crate::findings::SpotKind;
+use crate::influence::{Influences, Sets};
+use crate::operation::is_exact;
+use crate::trace::{Node, Term};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+pub struct SpotState {
+    pub pc: u64,
+    pub kind: SpotKind,
+    /// Spots are reported in the order in which they were first executed.
+    pub order: u64,
+    pub count: u64,
+    pub wrong: u64,
+    pub max_bits: f64,
+    /// Over the wrong executions.
+    pub sum_bits: f64,
+    pub computed: f64,
+    pub correct: f64,
+    /// Over the wrong executions.
+    pub influences: Influences,
+    /// What wrong executions without a cause have in common.
+    pub general: Option<Generaliser>,
+    pub uncaused: u64,
+    /// How often operations occur behind them.
+    pub operations: FxHashMap<u64, u64>,
+}
+
+pub struct Spots {
+    pub spots: Vec<SpotState>,
+    numbers: FxHashMap<(u64, SpotKind), usize>,
+    executed: u64,
+    max_depth: usize,
+}
+
+/// Nodes of a trace that are counted.
+const MAX_COUNTED: usize = 1024;
+
+/// What happened at a spot.
+pub struct Visit<'a, R> {
+    pub wrong: bool,
+    /// The value with the most error in it.
+    pub culprit: &'a Term<R>,
+    /// The value shown: a decision's left operand.
+    pub shown: &'a Term<R>,
+    pub influences: Influences,
+}
+
+impl Spots {
+    pub fn new(max_depth: usize) -> Spots {
+        Spots { spots: Vec::new(), numbers: FxHashMap::default(), executed: 0, max_depth }
+    }
+
+    pub fn number(&mut self, pc: u64, kind: SpotKind) -> usize {
+        *self.numbers.entry((pc, kind.clone())).or_insert_with(|| {
+            self.spots.push(SpotState {
+                pc,
+                kind,
+                order: 0,
+                count: 0,
+                wrong: 0,
+                max_bits: 0.0,
+                sum_bits: 0.0,
+                computed: 0.0,
+                correct: 0.0,
+                influences: Influences::NONE,
+                general: None,
+                uncaused: 0,
+                operations: FxHashMap::default(),
+            });
+            self.spots.len() - 1
+        })
+    }
+
+    /// Counts an execution.
+    pub fn execute(&mut self, number: usize) {
+        let spot = &mut self.spots[number];
+        if spot.count == 0 {
+            self.executed += 1;
+            spot.order = self.executed;
+        }
+        spot.count += 1;
+    }
+
+    /// Books what an execution that was counted came to.
+    pub fn visit<R>(&mut self, number: usize, visit: Visit<'_, R>, sets: &mut Sets) {
+        let Visit { wrong, culprit, shown, influences } = visit;
+        let spot = &mut self.spots[number];
+        let bits = error::bits(culprit.ulps());
+        let is_output = matches!(spot.kind, SpotKind::Output { .. });
+        if (wrong || is_output) && (bits > spot.max_bits || spot.count == 1 || wrong && spot.wrong == 0) {
+            spot.max_bits = spot.max_bits.max(bits);
+            spot.computed = shown.value();
+            spot.correct = error::value(shown.ty(), shown.rounded());
+        }
+        if !wrong {
+            return;
+        }
+        spot.wrong += 1;
+        spot.sum_bits += bits;
+        spot.influences = sets.union(spot.influences, influences);
+        if influences.is_empty() {
+            spot.uncaused += 1;
+            let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, self.max_depth));
+            general.meet(culprit, false);
+            // Traces of neighbouring executions hold the same operations: a few are enough.
+            if let Term::Node(node) = culprit
+                && spot.uncaused.is_power_of_two()
+            {
+                count_operations(node, &mut spot.operations);
+            }
+        }
+    }
+}
+
+impl SpotState {
+    /// The operations behind wrong values without a cause, most frequent first.
+    pub fn accumulated_in(&self) -> Vec<u64> {
+        let mut counted: Vec<(u64, u64)> = self.operations.iter().map(|(pc, count)| (*pc, *count)).collect();
+        counted.sort_by_key(|(pc, count)| (std::cmp::Reverse(*count), *pc));
+        counted.into_iter().map(|(pc, _)| pc).collect()
+    }
+}
+
+fn count_operations<R>(root: &Rc<Node<R>>, counts: &mut FxHashMap<u64, u64>) {
+    let mut visited = FxHashSet::default();
+    let mut pending = vec![root];
+    while let Some(node) = pending.pop() {
+        if visited.len() >= MAX_COUNTED || !visited.insert(Rc::as_ptr(node)) {
+            continue;
+        }
+        if !is_exact(node.operator, node.ty) {
+            *counts.entry(node.pc).or_default() += 1;
+        }
+        pending.extend(node.args.iter().filter_map(|arg| match arg {
+            Term::Node(node) => Some(node),
+            Term::Leaf(_) => None,
+        }));
+    }
+}

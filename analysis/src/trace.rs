@@ -1,0 +1,245 @@
+//! Concrete traces: the operations behind a value, as a DAG of bounded depth. Moves, loads, stores and calls leave no
+//! node in it.
+
+use crate::error;
+use crate::influence::Influences;
+use crate::real::Real;
+use fpgrind_ir::{Operator, Type};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::rc::Rc;
+
+/// A float without a history: it is taken to be exactly what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    pub bits: u64,
+    pub ty: Type,
+    /// A number written in the program, not data that it works on.
+    pub constant: bool,
+}
+
+/// The result of an operation, and how it came about.
+pub struct Node<R> {
+    pub operator: Operator,
+    pub ty: Type,
+    /// Levels of operations below and including this one.
+    pub depth: u16,
+    pub influences: Influences,
+    pub pc: u64,
+    /// What the guest computed.
+    pub bits: u64,
+    /// What it stands for, and the float nearest to that.
+    pub real: R,
+    pub rounded: u64,
+    /// Total error, in the format in which the value was last rounded.
+    pub ulps: u64,
+    /// Empty where the trace is cut off.
+    pub args: Args<R>,
+}
+
+pub type Args<R> = SmallVec<[Term<R>; 2]>;
+
+/// A float as an operation sees it.
+pub enum Term<R> {
+    Leaf(Leaf),
+    Node(Rc<Node<R>>),
+}
+
+impl<R> Clone for Term<R> {
+    fn clone(&self) -> Term<R> {
+        match self {
+            Term::Leaf(leaf) => Term::Leaf(*leaf),
+            Term::Node(node) => Term::Node(node.clone()),
+        }
+    }
+}
+
+impl<R> Term<R> {
+    pub fn bits(&self) -> u64 {
+        match self {
+            Term::Leaf(leaf) => leaf.bits,
+            Term::Node(node) => node.bits,
+        }
+    }
+
+    pub fn ty(&self) -> Type {
+        match self {
+            Term::Leaf(leaf) => leaf.ty,
+            Term::Node(node) => node.ty,
+        }
+    }
+
+    /// The native value.
+    pub fn value(&self) -> f64 {
+        error::value(self.ty(), self.bits())
+    }
+
+    /// The float nearest to the real.
+    pub fn rounded(&self) -> u64 {
+        match self {
+            Term::Leaf(leaf) => leaf.bits,
+            Term::Node(node) => node.rounded,
+        }
+    }
+
+    pub fn ulps(&self) -> u64 {
+        match self {
+            Term::Leaf(_) => 0,
+            Term::Node(node) => node.ulps,
+        }
+    }
+
+    pub fn influences(&self) -> Influences {
+        match self {
+            Term::Leaf(_) => Influences::NONE,
+            Term::Node(node) => node.influences,
+        }
+    }
+
+    pub fn depth(&self) -> u16 {
+        match self {
+            Term::Leaf(_) => 0,
+            Term::Node(node) => node.depth,
+        }
+    }
+
+    /// The term that an expression shows for this one: widening a single is exact and leaves no mark.
+    pub fn shown(&self) -> &Term<R> {
+        let mut term = self;
+        while let Term::Node(node) = term
+            && is_widening(node)
+            && let Some(arg) = node.args.first()
+        {
+            term = arg;
+        }
+        term
+    }
+}
+
+fn is_widening<R>(node: &Node<R>) -> bool {
+    node.operator == Operator::Cast && node.ty == Type::F64
+}
+
+/// Cuts traces that have grown too deep. A value may have twice the depth that is kept; it is then rebuilt with
+/// half of it, so that the cost per operation is constant and dropping a trace never recurses far.
+pub struct Pruner<R> {
+    max_depth: u16,
+    /// Rebuilt nodes by original and levels kept. Both sides are held, so an address in here is never reused.
+    rebuilt: FxHashMap<(*const Node<R>, u16), (Rc<Node<R>>, Rc<Node<R>>)>,
+}
+
+/// Rebuilt nodes are shared between the traces of neighbours; more than these are not remembered.
+const MAX_REMEMBERED: usize = 4096;
+/// Depth costs memory for every live value, and recursion when it is dropped.
+const MAX_DEPTH: usize = 1000;
+
+impl<R: Real> Pruner<R> {
+    pub fn new(max_depth: usize) -> Pruner<R> {
+        Pruner { max_depth: max_depth.clamp(1, MAX_DEPTH) as u16, rebuilt: FxHashMap::default() }
+    }
+
+    pub fn max_depth(&self) -> usize {
+        self.max_depth as usize
+    }
+
+    /// The depth of a new node on these arguments, which are cut if it would be too much.
+    pub fn depth_over(&mut self, args: &mut Args<R>) -> u16 {
+        let depth = |args: &Args<R>| 1 + args.iter().map(Term::depth).max().unwrap_or(0);
+        if depth(args) >= 2 * self.max_depth {
+            for arg in args.iter_mut() {
+                *arg = self.cut(arg, self.max_depth - 1);
+            }
+            if self.rebuilt.len() > MAX_REMEMBERED {
+                self.rebuilt.clear();
+            }
+        }
+        depth(args)
+    }
+
+    /// The term with so many levels of operations whose arguments are known, and one level of results below.
+    fn cut(&mut self, term: &Term<R>, levels: u16) -> Term<R> {
+        let Term::Node(node) = term else { return term.clone() };
+        if node.depth <= levels || node.args.is_empty() {
+            return term.clone();
+        }
+        let key = (Rc::as_ptr(node), levels);
+        if let Some((_, rebuilt)) = self.rebuilt.get(&key) {
+            return Term::Node(rebuilt.clone());
+        }
+        let args: Args<R> = match levels {
+            0 => Args::new(),
+            _ => node.args.iter().map(|arg| self.cut(arg, levels - 1)).collect(),
+        };
+        let rebuilt = Rc::new(Node {
+            depth: 1 + args.iter().map(Term::depth).max().unwrap_or(0),
+            args,
+            real: node.real.clone(),
+            ..**node
+        });
+        self.rebuilt.insert(key, (node.clone(), rebuilt.clone()));
+        Term::Node(rebuilt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::real::Mpfr;
+
+    fn node(pruner: &mut Pruner<Mpfr>, args: &[Term<Mpfr>], pc: u64) -> Term<Mpfr> {
+        let mut args: Args<Mpfr> = args.iter().cloned().collect();
+        let depth = pruner.depth_over(&mut args);
+        Term::Node(Rc::new(Node {
+            operator: Operator::Add,
+            ty: Type::F64,
+            depth,
+            influences: Influences::NONE,
+            pc,
+            bits: pc,
+            real: Mpfr::zero(64),
+            rounded: pc,
+            ulps: 0,
+            args,
+        }))
+    }
+
+    fn leaf() -> Term<Mpfr> {
+        Term::Leaf(Leaf { bits: 0, ty: Type::F64, constant: false })
+    }
+
+    /// Follows the first arguments down to the end of the trace; the pcs on the way.
+    fn spine(term: &Term<Mpfr>) -> Vec<u64> {
+        match term {
+            Term::Leaf(_) => vec![],
+            Term::Node(node) => {
+                let below = node.args.first().map_or(vec![], spine);
+                [vec![node.pc], below].concat()
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_chain_keeps_between_one_and_two_depths_of_the_latest_operations() {
+        let mut pruner = Pruner::new(4);
+        let mut value = leaf();
+        for pc in 1..=1000u64 {
+            value = node(&mut pruner, &[value, leaf()], pc);
+            let pcs = spine(&value);
+            assert!(pcs.len() >= 4.min(pc as usize) && pcs.len() < 8 + 1, "{pcs:?}");
+            assert!(pcs.iter().enumerate().all(|(i, at)| *at == pc - i as u64));
+        }
+    }
+
+    #[test]
+    fn a_shared_argument_stays_shared_when_cut() {
+        // x = x + x: a tree of 2^n leaves, a DAG of n nodes.
+        let mut pruner = Pruner::new(20);
+        let mut value = leaf();
+        for pc in 1..=10_000 {
+            value = node(&mut pruner, &[value.clone(), value.clone()], pc);
+        }
+        let Term::Node(root) = &value else { panic!() };
+        let [Term::Node(a), Term::Node(b)] = &root.args[..] else { panic!() };
+        assert!(Rc::ptr_eq(a, b));
+    }
+}

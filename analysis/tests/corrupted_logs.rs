@@ -1,0 +1,200 @@
+//! Logs that lie: the analysis must get through them without a panic, and say how much it could not read.
+
+mod support;
+
+use fpgrind_analysis::log::{Event, OUTPUT, Output};
+use fpgrind_analysis::{Analysis, Config, Findings, analyse};
+use fpgrind_ir::{Block, parse_block};
+use proptest::prelude::*;
+
+/// A block that does a little of everything with what it finds in its record.
+const EVERYTHING: &str = "
+block 0x1000 record 112 {
+  0x1000 4:
+    v0: b64 = live rax #8
+    v1: b64 = live rcx #16
+    v2: b64 = live rdx #24
+    v3: b128 = live xmm0+0 #32
+    v4: b128 = load [v0+v1*8+0x10] #48
+    v5: b128 = bit.xor v3, v4
+    v6: f64 = extract v5, 1
+    v7: f64 = extract v3, 0
+    v8: f32 = extract v4, 3
+    v9: f32 = fresh xmm3+0 #64
+    v10: f64 = add v6, v7
+    v11: f64 = div v10, v6
+    v12: f64 = sub v11, v7
+    v13: f32 = mul v8, v9
+    v14: f64 = cast v13
+    v15: f32 = cast v12
+    v16: f64 = fmod v12, v14
+    v17: b64 = extract v16, 0
+    v18: b128 = concat v17, v2
+    v19: flags = compare v16, v12
+    branch.be v19
+    v20: b32 = mask.lt v15, v9
+    v21: f64 = sin v12
+    v22: f64 = fma v21, v12, v7
+    toint.4.current v22
+    toint.8.truncate v15
+    store [v0+v2], v18
+    store [v1], v12
+    v23: b32 = live mxcsr #72
+    setmxcsr v23
+    copy v0, v1, v2
+    enter pow v21, v22
+    v24: f64 = load [v1] #80
+    leave v24, xmm1+0
+    drop xmm2+4, 8
+    put xmm0+0, v22
+    put xmm0+8, v16
+    put xmm3+0, v13
+    check v10, xmm4+0 #88
+}";
+
+fn everything() -> Block {
+    let block = parse_block(EVERYTHING).unwrap_or_else(|error| panic!("{error}"));
+    fpgrind_ir::verify(&block).unwrap_or_else(|error| panic!("{error}"));
+    block
+}
+
+fn run(chunks: &[Vec<u8>]) -> Findings {
+    let events = [Event::Block(1, everything()), Event::OutputFunction(1, "printf".into())];
+    let records = chunks.iter().map(|chunk| Event::Records(chunk));
+    analyse(events.into_iter().chain(records), Config { max_depth: 3, ..Config::default() })
+}
+
+/// Findings as text: NaN is not equal to itself, its text is.
+fn text(findings: &Findings) -> String {
+    format!("{findings:?}")
+}
+
+/// Bits that matter: addresses that meet, and floats of all kinds.
+fn word() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        any::<u64>(),
+        (0u64..64).prop_map(|address| 0x1000 + address),
+        Just(u64::MAX),
+        any::<f64>().prop_map(f64::to_bits),
+        (-3i32..3).prop_map(|i| (i as f64).to_bits()),
+    ]
+}
+
+fn record() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(word(), 13).prop_map(|words| {
+        let mut bytes = 1u64.to_le_bytes().to_vec();
+        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        bytes
+    })
+}
+
+fn output() -> impl Strategy<Value = Vec<u8>> {
+    (word(), 0u32..3, prop::collection::vec((word(), word(), 0u32..3, 0u32..300), 0..3)).prop_map(
+        |(pc, function, args)| {
+            let mut bytes = Output { pc, function, args: vec![] }.encode();
+            bytes[4..8].copy_from_slice(&(32 + 32 * args.len() as u32).to_le_bytes());
+            bytes[20..24].copy_from_slice(&(args.len() as u32).to_le_bytes());
+            for (bits, place, kind, conversion) in args {
+                bytes.extend(bits.to_le_bytes());
+                bytes.extend((place % 20).to_le_bytes());
+                bytes.extend(kind.to_le_bytes());
+                bytes.extend(conversion.to_le_bytes());
+                bytes.extend([0; 8]);
+            }
+            bytes
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        let length = bytes.len() as u64;
+        let findings = run(&[bytes]);
+        prop_assert!(findings.totals.skipped_bytes <= length);
+    }
+
+    #[test]
+    fn well_formed_nonsense_never_panics_and_gives_the_same_findings_again(
+        chunks in prop::collection::vec(prop_oneof![4 => record(), 1 => output()], 0..40),
+    ) {
+        prop_assert_eq!(text(&run(&chunks)), text(&run(&chunks)));
+    }
+
+    #[test]
+    fn a_log_with_flipped_bytes_never_panics(
+        chunks in prop::collection::vec(prop_oneof![4 => record(), 1 => output()], 1..20),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = chunks.concat();
+        for (at, value) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        bytes.truncate(cut.index(bytes.len()));
+        run(&[bytes]);
+    }
+}
+
+#[test]
+fn an_unknown_number_and_a_cut_record_cost_the_rest_of_their_chunk() {
+    let good = [1u64.to_le_bytes().to_vec(), vec![0; 104]].concat();
+    let unknown = [7u64.to_le_bytes().to_vec(), vec![0; 104]].concat();
+    let findings = run(&[[good.clone(), unknown, good.clone()].concat(), good.clone(), good[..40].to_vec()]);
+    assert_eq!(findings.totals.blocks, 2);
+    assert_eq!(findings.totals.corrupt_records, 2);
+    assert_eq!(findings.totals.skipped_bytes, 2 * 112 + 40);
+}
+
+#[test]
+fn a_block_that_makes_no_sense_is_refused_with_its_records() {
+    let mut block = everything();
+    block.record = 16;
+    let mut analysis = Analysis::new(Config::default());
+    analysis.event(Event::Block(1, block));
+    analysis.event(Event::Block(OUTPUT, everything()));
+    analysis.event(Event::Records(&1u128.to_le_bytes()));
+    let findings = analysis.finish();
+    assert_eq!((findings.totals.corrupt_records, findings.totals.blocks), (3, 0));
+}
+
+#[test]
+fn leaving_a_function_that_was_not_entered_is_counted() {
+    let mut analysis = Analysis::new(Config::default());
+    let leave = "block 0x1000 record 16 {\n  0x1000 4:\n    v0: f64 = fresh xmm0+0 #8\n    leave v0, xmm0+0\n}";
+    analysis.event(Event::Block(1, parse_block(leave).unwrap()));
+    analysis.event(Event::Records(&1u128.to_le_bytes()));
+    assert_eq!(analysis.finish().totals.corrupt_records, 1);
+}
+
+#[test]
+fn a_wrong_prediction_is_a_check_failure() {
+    let mut log = support::Log::new();
+    let block = log.block(
+        "block 0x1000 record 48 {
+  0x1000 4:
+    v0: f64 = fresh xmm0+0 #8
+    v1: f64 = add v0, v0
+    check v1, xmm0+0 #16 after
+    check v1, xmm0+0 #24 after
+}",
+    );
+    log.run(block, &[(8, 1f64.to_bits()), (16, 2f64.to_bits()), (24, 3f64.to_bits())]);
+    let findings = log.analysis.finish();
+    assert_eq!(findings.totals.checks, 2);
+    assert_eq!(findings.check_failures.len(), 1);
+    assert_eq!(findings.check_failures[0].native, 3f64.to_bits() as u128);
+}
+
+#[test]
+fn absurd_settings_are_bounded() {
+    for (precision, max_depth, threshold) in [(0, 0, f64::NAN), (u32::MAX, usize::MAX, -1.0), (1, 1, 1e9)] {
+        let mut analysis = Analysis::new(Config { precision, max_depth, threshold });
+        analysis.event(Event::Block(1, everything()));
+        analysis.event(Event::Records(&[1u64.to_le_bytes().to_vec(), vec![0x3f; 104]].concat()));
+        assert_eq!(analysis.finish().totals.blocks, 1);
+    }
+}

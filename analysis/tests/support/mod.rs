@@ -1,0 +1,73 @@
+//! Logs written by hand: blocks in the IR's text form, records as lists of fields.
+
+use fpgrind_analysis::log::{Event, Origin, Output, OutputArg};
+use fpgrind_analysis::{Analysis, Cause, Config, Findings};
+use fpgrind_ir::parse_block;
+
+/// Where the guest's output call returns to.
+pub const PRINT: u64 = 0x500000;
+
+pub struct Log {
+    pub analysis: Analysis,
+    blocks: Vec<(usize, Vec<u8>)>,
+    /// All that was fed as records so far.
+    pub bytes: Vec<u8>,
+}
+
+impl Log {
+    pub fn new() -> Log {
+        let mut analysis = Analysis::new(Config::default());
+        analysis.event(Event::OutputFunction(1, "printf".into()));
+        Log { analysis, blocks: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Announces a block; its number.
+    pub fn block(&mut self, text: &str) -> u32 {
+        let block = parse_block(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        fpgrind_ir::verify(&block).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        self.blocks.push((block.record as usize, Vec::new()));
+        let number = self.blocks.len() as u32;
+        self.analysis.event(Event::Block(number, block));
+        number
+    }
+
+    /// Runs a block with these fields in its record: slot and bits.
+    pub fn run(&mut self, number: u32, fields: &[(usize, u64)]) {
+        let mut record = vec![0; self.blocks[number as usize - 1].0];
+        record[..4].copy_from_slice(&number.to_le_bytes());
+        for (slot, bits) in fields {
+            let end = (slot + 8).min(record.len());
+            record[*slot..end].copy_from_slice(&bits.to_le_bytes()[..end - slot]);
+        }
+        self.records(&record);
+    }
+
+    /// Prints the double in xmm0.
+    pub fn print(&mut self, value: f64) {
+        let arg = OutputArg { bits: value.to_bits(), origin: Origin::Register(0), conversion: b'f' };
+        self.records(&Output { pc: PRINT, function: 1, args: vec![arg] }.encode());
+    }
+
+    pub fn records(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        self.analysis.event(Event::Records(bytes));
+    }
+
+    pub fn finish(self) -> Findings {
+        let findings = self.analysis.finish();
+        assert_eq!(findings.totals.corrupt_records, 0);
+        assert_eq!(findings.check_failures, []);
+        findings
+    }
+}
+
+/// A cause's expression as the user sees it.
+pub fn infix(cause: &Cause) -> String {
+    let names: Vec<&str> = cause.variables.iter().map(|variable| variable.name.as_str()).collect();
+    cause.expr.infix(&names)
+}
+
+/// The causes' expressions.
+pub fn causes(findings: &Findings) -> Vec<String> {
+    findings.causes.iter().map(infix).collect()
+}

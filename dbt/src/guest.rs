@@ -1,0 +1,142 @@
+//! The guest's address space as the supervisor sees it: its memory, its mappings, the files behind them.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// A line of /proc/PID/maps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    pub start: u64,
+    pub end: u64,
+    pub writable: bool,
+    pub executable: bool,
+    pub offset: u64,
+    /// The file's path, `[vdso]` and the like, or empty for anonymous memory.
+    pub name: PathBuf,
+}
+
+impl Mapping {
+    pub fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+
+    pub fn is_file(&self) -> bool {
+        self.name.is_absolute()
+    }
+
+    /// Code that stays as it is unless the guest says otherwise by a system call.
+    pub fn is_stable_code(&self) -> bool {
+        self.executable && !self.writable && (self.is_file() || self.name.as_os_str() == "[vdso]")
+    }
+}
+
+pub struct Guest {
+    pub pid: i32,
+    mappings: Vec<Mapping>,
+}
+
+impl Guest {
+    pub fn new(pid: i32) -> Guest {
+        Guest { pid, mappings: Vec::new() }
+    }
+
+    /// The mappings may have changed: read them again when next asked.
+    pub fn forget_mappings(&mut self) {
+        self.mappings.clear();
+    }
+
+    /// In ascending order.
+    pub fn mappings(&mut self) -> &[Mapping] {
+        if self.mappings.is_empty() {
+            self.mappings = read_mappings(self.pid).unwrap_or_default();
+        }
+        &self.mappings
+    }
+
+    pub fn mapping_of(&mut self, address: u64) -> Option<&Mapping> {
+        let mappings = self.mappings();
+        let index = mappings.partition_point(|mapping| mapping.end <= address);
+        mappings.get(index).filter(|mapping| mapping.contains(address))
+    }
+
+    /// Is the address range mapped from a file, and not writable: a literal pool, say?
+    pub fn is_constant(&mut self, address: u64, len: usize) -> bool {
+        self.mapping_of(address).is_some_and(|mapping| {
+            mapping.is_file() && !mapping.writable && address.checked_add(len as u64).is_some_and(|end| end <= mapping.end)
+        })
+    }
+
+    /// Reads as many bytes as are there, up to the buffer's length.
+    pub fn read_some(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // Pages one by one: a transfer stops where an element cannot be read (process_vm_readv(2)).
+        let page = 4096 - (address % 4096) as usize;
+        let first = page.min(buffer.len());
+        let mut remote = vec![libc::iovec { iov_base: address as *mut _, iov_len: first }];
+        let mut done = first;
+        while done < buffer.len() {
+            let len = (buffer.len() - done).min(4096);
+            remote.push(libc::iovec { iov_base: address.wrapping_add(done as u64) as *mut _, iov_len: len });
+            done += len;
+        }
+        // SAFETY: the local vector describes `buffer`; the remote one is only ever read, in the other process.
+        let read = unsafe { libc::process_vm_readv(self.pid, &local, 1, remote.as_ptr(), remote.len() as u64, 0) };
+        usize::try_from(read).unwrap_or(0)
+    }
+
+    pub fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
+        self.read_some(address, buffer) == buffer.len()
+    }
+}
+
+fn read_mappings(pid: i32) -> io::Result<Vec<Mapping>> {
+    // The file names in it are whatever the guest's files are called: bytes, not text.
+    let text = fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(text.split(|byte| *byte == b'\n').filter_map(parse_mapping).collect())
+}
+
+fn parse_mapping(line: &[u8]) -> Option<Mapping> {
+    use std::os::unix::ffi::OsStringExt;
+    let mut fields = line.splitn(6, |byte| *byte == b' ');
+    let mut field = || std::str::from_utf8(fields.next()?).ok();
+    let (start, end) = field()?.split_once('-')?;
+    let permissions = field()?.as_bytes();
+    let offset = field()?;
+    let (_device, _inode) = (field()?, field()?);
+    let name = fields.next().unwrap_or_default().trim_ascii_start();
+    Some(Mapping {
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        writable: permissions.get(1) == Some(&b'w'),
+        executable: permissions.get(2) == Some(&b'x'),
+        offset: u64::from_str_radix(offset, 16).ok()?,
+        name: PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_proc_maps_are_understood() {
+        let line = b"7f12-7f34 r-xp 00026000 fe:00 1234                       /usr/lib/a library.so";
+        let mapping = parse_mapping(line).unwrap();
+        assert_eq!((mapping.start, mapping.end, mapping.offset), (0x7f12, 0x7f34, 0x26000));
+        assert!(mapping.is_stable_code());
+        assert_eq!(mapping.name, PathBuf::from("/usr/lib/a library.so"));
+        assert!(parse_mapping(b"1000-2000 rw-p 00000000 00:00 0 ").unwrap().name.as_os_str().is_empty());
+        assert_eq!(parse_mapping(b"nonsense"), None);
+    }
+
+    #[test]
+    fn memory_is_read_up_to_what_is_there() {
+        let guest = Guest::new(std::process::id() as i32);
+        let text = b"some bytes".to_vec();
+        let mut buffer = [0; 10];
+        assert!(guest.read(text.as_ptr() as u64, &mut buffer));
+        assert_eq!(&buffer[..], &text[..]);
+        assert!(!guest.read(8, &mut buffer));
+    }
+}

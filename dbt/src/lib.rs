@@ -1,0 +1,121 @@
+//! The dynamic binary translator: runs a program under supervision and logs what it does to floats.
+//!
+//! The guest is launched under ptrace, and before its first instruction gets a code cache, a context and an event ring
+//! mapped, which the supervisor maps too. From then on it runs translated code only: its own instructions, copied, with the branches
+//! between them led from block to block in the cache, and stores that write the log woven in. What the guest needs of the supervisor it
+//! asks for through a futex; there is no code of ours in the guest but what is emitted.
+//!
+//! Guest state lives where it lives natively: registers in registers, return addresses on the stack, FS untouched. So the guest can be
+//! let go at any block's start, and then simply runs on natively. That is the way out whenever something cannot be translated.
+
+mod asm;
+mod cache;
+mod context;
+mod decode;
+mod emit;
+mod exits;
+mod guest;
+mod launch;
+mod modules;
+pub mod program;
+mod ring;
+mod service;
+mod shared;
+mod sigpipe;
+mod stubs;
+mod tracer;
+mod translate;
+mod wrapping;
+
+pub use launch::LaunchError as Error;
+pub use program::Program;
+pub use tracer::End;
+pub use translate::Logging;
+
+use fpgrind_analysis::log::Event;
+use service::{Message, Service, Shared, WentNative};
+use std::sync::mpsc::sync_channel;
+use translate::Translator;
+
+/// How to run a program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Nothing is logged without it: translation only.
+    pub logging: Option<Logging>,
+}
+
+/// How it ran.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub end: End,
+    /// What the user should know of what was not analysed: a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Chunks of log that may wait for the consumer before the guest has to.
+const CHUNKS_IN_FLIGHT: usize = 16;
+
+/// Runs a program to its end. The consumer gets the log on a thread of its own.
+pub fn run(program: &Program, options: &Options, mut consumer: impl FnMut(Event<'_>) + Send) -> Result<Run, Error> {
+    let launched = launch::launch(program)?;
+    let pid = launched.guest.pid;
+    // Ctrl-C at the terminal is the guest's to handle; we report what was seen when it has.
+    let keyboard = [libc::SIGINT, libc::SIGQUIT].map(|signal| {
+        // SAFETY: ignoring a signal touches no memory.
+        (signal, unsafe { libc::signal(signal, libc::SIG_IGN) })
+    });
+    // SAFETY: the context is mapped until the translator is dropped, after both threads have ended.
+    let shared = Shared::new(unsafe { &raw const (*launched.context.get()).pending });
+    let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
+    let (end, seen, went_native) = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for message in receiver {
+                match message {
+                    Message::Event(event) => consumer(event),
+                    Message::Records(records) => consumer(Event::Records(&records)),
+                }
+            }
+        });
+        let mut service = Service {
+            translator: Translator::new(launched.guest, launched.context, launched.cache, options.logging),
+            ring: launched.ring,
+            entry: launched.entry,
+            shared: &shared,
+            consumer: sender,
+            went_native: None,
+        };
+        let service = scope.spawn(move || {
+            service.serve();
+            service.went_native
+        });
+        let (end, seen) = tracer::trace(pid, &shared);
+        (end, seen, service.join().ok().flatten())
+    });
+    for (signal, handler) in keyboard {
+        // SAFETY: puts back the handler that was there.
+        unsafe { libc::signal(signal, handler) };
+    }
+    Ok(Run { end, remarks: remarks(&seen, went_native) })
+}
+
+fn remarks(seen: &tracer::Seen, went_native: Option<WentNative>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut count = |n: u64, one: &str, many: &str| match n {
+        0 => {}
+        1 => remarks.push(format!("1 {one} ran natively, unanalysed")),
+        n => remarks.push(format!("{n} {many} ran natively, unanalysed")),
+    };
+    count(seen.processes, "child process", "child processes");
+    count(seen.threads, "further thread", "further threads");
+    count(seen.execs, "program that the process turned into by exec", "programs that the process turned into by exec");
+    if let Some(reason) = went_native {
+        let reason = match reason {
+            WentNative::GeneratedCode => "the program ran code that it had made at run time",
+            WentNative::Instruction => "the program ran an instruction that cannot be translated",
+            WentNative::UsesGs => "the program uses the GS segment, which fpgrind needs",
+            WentNative::NoRoom => "there was no room for translated code near the program's",
+        };
+        remarks.push(format!("{reason}: from there on it ran natively, unanalysed"));
+    }
+    remarks
+}

@@ -1,0 +1,150 @@
+//! Code that every zone begins with: how the guest asks the supervisor, and how it makes system calls.
+//!
+//! Emitted code has no stack of its own and may not disturb the guest's flags, registers or red zone. So it spills to the
+//! context through GS, branches on rcx with jrcxz, computes with lea and mov, and asks through a futex in the
+//! context, because a signal the guest could block or catch (see docs/ARCHITECTURE.md).
+
+use crate::context::{Lookup, Mode, at};
+use crate::exits::Exits;
+use crate::asm::Asm;
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+
+/// Addresses in the guest of a zone's common code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stubs {
+    /// Asks the supervisor; the exit's number is in the context, all registers are the guest's.
+    pub request: u64,
+    /// Makes the guest's system call and goes to the address in r11.
+    pub syscall: u64,
+    /// What the tables' empty slots lead to; the target is in rcx, guest rcx and rdx are spilled.
+    jump_miss: [u64; 2],
+    return_miss: [u64; 2],
+    /// Where the guest begins.
+    pub start: u64,
+}
+
+impl Stubs {
+    pub fn miss(&self, mode: Mode, lookup: Lookup) -> u64 {
+        match lookup {
+            Lookup::Jump => self.jump_miss[mode as usize],
+            Lookup::Return => self.return_miss[mode as usize],
+        }
+    }
+}
+
+/// System calls that the supervisor hears of before they are made: those that change which code is where, make processes or
+/// threads, or set GS.
+const WATCHED: [i64; 9] = [
+    libc::SYS_mmap,
+    libc::SYS_mprotect,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_clone,
+    libc::SYS_fork,
+    libc::SYS_vfork,
+    libc::SYS_clone3,
+    libc::SYS_arch_prctl,
+];
+
+const FUTEX_WAIT: i32 = libc::FUTEX_WAIT;
+const FUTEX_WAKE: i32 = libc::FUTEX_WAKE;
+const EVERYONE: i32 = i32::MAX;
+
+/// The common code of a zone that begins at `start`.
+pub fn assemble(start: u64) -> (Vec<u8>, Stubs) {
+    let mut asm = Asm::new(start);
+    let mut stubs = Stubs { request: start, ..Stubs::default() };
+    request(&mut asm);
+    stubs.syscall = asm.here();
+    syscall(&mut asm, stubs.request);
+    for mode in [Mode::Quiet, Mode::Logged] {
+        stubs.return_miss[mode as usize] = asm.here();
+        // The return wrote this stub's address over the guest's return address before popping it.
+        dynasm!(asm.ops; .arch x64; mov [rsp - 8], rcx);
+        stubs.jump_miss[mode as usize] = asm.here();
+        dynasm!(asm.ops
+            ; .arch x64
+            ; gs mov [at::ARGUMENT], rcx
+            ; gs mov rcx, [at::spill(0)]
+            ; gs mov rdx, [at::spill(1)]
+            ; gs mov QWORD [at::EXIT], Exits::miss(mode)
+        );
+        asm.jump(stubs.request);
+    }
+    stubs.start = asm.here();
+    dynasm!(asm.ops; .arch x64; gs mov QWORD [at::EXIT], Exits::START);
+    asm.jump(stubs.request);
+    (asm.finish(), stubs)
+}
+
+fn request(asm: &mut Asm) {
+    for n in (0..16u8).filter(|n| *n != 4) {
+        dynasm!(asm.ops; .arch x64; gs mov [at::gpr(n as usize)], Rq(n));
+    }
+    dynasm!(asm.ops; .arch x64; gs mov [at::gpr(4)], rsp);
+    for n in 0..16u8 {
+        dynasm!(asm.ops; .arch x64; gs movups [at::xmm(n as usize)], Rx(n));
+    }
+    dynasm!(asm.ops
+        ; .arch x64
+        ; ask:
+        ; gs mov DWORD [at::PENDING], 1
+        ; gs mov rdi, [at::ADDRESS]
+        ; lea rdi, [rdi + at::PENDING]
+        ; mov esi, FUTEX_WAKE
+        ; mov edx, EVERYONE
+        ; mov eax, libc::SYS_futex as i32
+        ; syscall
+        ; wait:
+        ; gs mov ecx, [at::PENDING]
+        ; jrcxz >answered
+        ; gs mov rdi, [at::ADDRESS]
+        ; lea rdi, [rdi + at::PENDING]
+        ; mov esi, FUTEX_WAIT
+        ; mov edx, 1
+        ; mov r10d, 0
+        ; mov eax, libc::SYS_futex as i32
+        ; syscall
+        ; jmp <wait
+        ; answered:
+        ; gs mov ecx, [at::ACTION]
+        ; jrcxz >resume
+        ; gs mov rax, [at::syscall(0)]
+        ; gs mov rdi, [at::syscall(1)]
+        ; gs mov rsi, [at::syscall(2)]
+        ; gs mov rdx, [at::syscall(3)]
+        ; gs mov r10, [at::syscall(4)]
+        ; gs mov r8, [at::syscall(5)]
+        ; gs mov r9, [at::syscall(6)]
+        ; syscall
+        ; gs mov [at::SYSCALL_RESULT], rax
+        ; jmp <ask
+        ; resume:
+    );
+    for n in (0..16u8).filter(|n| *n != 4) {
+        dynasm!(asm.ops; .arch x64; gs mov Rq(n), [at::gpr(n as usize)]);
+    }
+    dynasm!(asm.ops; .arch x64; gs jmp QWORD [at::RESUME]);
+}
+
+/// rcx and r11 are the call's to clobber, and so ours until it is made. The translation goes on at the address in r11, and
+/// puts the guest's next pc into rcx, where the kernel left the stub's.
+fn syscall(asm: &mut Asm, request: u64) {
+    dynasm!(asm.ops; .arch x64; gs mov [at::spill(0)], r11);
+    for number in WATCHED {
+        dynasm!(asm.ops; .arch x64; lea ecx, [rax - number as i32]; jrcxz >watched);
+    }
+    dynasm!(asm.ops
+        ; .arch x64
+        ; make:
+        ; syscall
+        ; gs jmp QWORD [at::spill(0)]
+        ; watched:
+        // A first request tells the supervisor; it resumes the guest behind it, at `make`.
+        ; gs mov [at::ARGUMENT], r11
+        ; lea rcx, [<make]
+        ; gs mov [at::RESUME], rcx
+        ; gs mov QWORD [at::EXIT], Exits::SYSCALL
+    );
+    asm.jump(request);
+}

@@ -1,0 +1,49 @@
+//! What the registers hold at a point inside a block, granule by granule.
+
+use fpgrind_ir::Value;
+
+/// What is known of four bytes of a register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Granule {
+    /// What it held when the block was entered.
+    Untouched,
+    /// Whatever an instruction that is not followed has written.
+    Unknown,
+    /// Granule `index` of a value.
+    Part { value: Value, index: u8 },
+}
+
+impl Granule {
+    /// The granules of a value, as many as are asked for.
+    pub fn parts_of<const N: usize>(value: Value) -> [Granule; N] {
+        std::array::from_fn(|index| Granule::Part { value, index: index as u8 })
+    }
+}
+
+/// The low 16 bytes of a vector register.
+#[derive(Clone, Copy, Debug)]
+pub struct Vector {
+    pub granules: [Granule; 4],
+    /// Written by this block: to be put or dropped at its end.
+    pub written: [bool; 4],
+}
+
+impl Vector {
+    pub const UNTOUCHED: Vector = Vector { granules: [Granule::Untouched; 4], written: [false; 4] };
+}
+
+/// A general register.
+#[derive(Clone, Copy, Debug)]
+pub struct General {
+    pub granules: [Granule; 2],
+    /// The present contents as logged, if they were: what addresses are made of.
+    pub logged: Option<Value>,
+    /// The contents came from a vector register, so they may well be a float: to be put at the block's end.
+    pub from_vector: bool,
+}
+
+impl General {
+    pub const UNTOUCHED: General = General { granules: [Granule::Untouched; 2], logged: None, from_vector: false };
+
+    pub const UNKNOWN: General = General { granules: [Granule::Unknown; 2], logged: None, from_vector: false };
+}

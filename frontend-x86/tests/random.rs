@@ -1,0 +1,93 @@
+//! Whatever bytes a guest executes, lifting them must not panic and must give a block that verifies.
+
+use fpgrind_frontend_x86::{LiftOptions, lift, lifted};
+use fpgrind_ir::{Op, Place, Reg, verify};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// An instruction of the two-byte map, where SSE lives, with any prefix, operation and operands.
+fn sse() -> impl Strategy<Value = Vec<u8>> {
+    let prefix = prop::sample::select(vec![
+        vec![],
+        vec![0x66],
+        vec![0xf2],
+        vec![0xf3],
+        vec![0x64, 0x66],
+        vec![0x65],
+        vec![0x67],
+    ]);
+    let rex = prop_oneof![Just(vec![]), (0x40..0x50u8).prop_map(|rex| vec![rex])];
+    (prefix, rex, any::<u8>(), vec(any::<u8>(), 7))
+        .prop_map(|(prefix, rex, operation, rest)| [prefix, rex, vec![0x0f, operation], rest].concat())
+}
+
+fn mov() -> impl Strategy<Value = Vec<u8>> {
+    let operation = prop::sample::select(vec![0x89u8, 0x8b, 0xc7, 0xb8, 0x50, 0x58]);
+    (0x40..0x50u8, operation, vec(any::<u8>(), 7))
+        .prop_map(|(rex, operation, rest)| [vec![rex, operation], rest].concat())
+}
+
+/// The first instruction of each piece, as long as it does not leave the block.
+fn decode(pieces: &[Vec<u8>]) -> Vec<Instruction> {
+    let mut instrs = Vec::new();
+    let mut ip = 0x40_0000;
+    for piece in pieces {
+        let instr = Decoder::with_ip(64, piece, ip, DecoderOptions::NONE).decode();
+        if !instr.is_invalid() && instr.flow_control() == FlowControl::Next {
+            ip = instr.next_ip();
+            instrs.push(instr);
+        }
+    }
+    instrs
+}
+
+/// The bytes of each register that the block puts or drops.
+fn left_behind(block: &fpgrind_ir::Block) -> Vec<(Place, usize)> {
+    let places = block.stmts.iter().filter_map(|stmt| match stmt.op {
+        Op::Put { place, value } => Some((place, block.type_of(value)?.bytes())),
+        Op::Drop { place, bytes } => Some((place, bytes as usize)),
+        _ => None,
+    });
+    places.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn any_instructions_lift_to_a_block_that_verifies(
+        pieces in vec(prop_oneof![6 => sse(), 2 => mov(), 2 => vec(any::<u8>(), 15)], 0..24),
+        check: bool,
+        all_constant: bool,
+    ) {
+        let instrs = decode(&pieces);
+        let constants = |_: u64, buffer: &mut [u8]| { buffer.fill(0x3f); all_constant };
+        let block = lift(&instrs, &LiftOptions { check, constants: &constants });
+        prop_assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()));
+        prop_assert_eq!(block.instrs.len(), instrs.len());
+
+        let mut seen = std::collections::HashSet::new();
+        for (place, bytes) in left_behind(&block) {
+            for offset in (place.offset as usize..place.offset as usize + bytes).step_by(4) {
+                prop_assert!(seen.insert((place.reg, offset)), "{:?} is left behind twice", place);
+            }
+            prop_assert!(matches!(place.reg, Reg::Vec(_) | Reg::Gpr(_)));
+        }
+    }
+}
+
+#[test]
+fn nothing_newer_than_sse4_is_lifted_but_what_sets_mxcsr() {
+    let newer: Vec<Code> = Code::values()
+        .filter(|&code| lifted(code) && format!("{code:?}").contains("EX_"))
+        .filter(|code| !matches!(code, Code::VEX_Vldmxcsr_m32 | Code::VEX_Vzeroupper))
+        .collect();
+    assert_eq!(newer, []);
+}
+
+#[test]
+fn an_empty_block_is_empty() {
+    let block = lift(&[], &LiftOptions { check: true, constants: &|_, _| false });
+    assert!(block.stmts.is_empty() && block.record == 0);
+}

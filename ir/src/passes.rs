@@ -1,0 +1,131 @@
+//! Passes: functions from block to block, run by the translator between lifting a block and emitting its record.
+//!
+//! The frontend says everything that an instruction does and logs everything that it reads; these passes take away
+//! what nobody looks at and decide where in the record the rest goes. In debug builds each verifies what it made.
+
+use crate::{Block, Op, Slot, Stmt, Value, verify};
+
+/// Bytes of a record's header, which the fields follow.
+const HEADER: usize = 8;
+
+/// A record is no longer than this. A block of 64 instructions needs at most a few dozen fields, so the bound is not
+/// met in practice; it is there so that a record always fits the log's ring and an offset always fits a [`Slot`].
+const MAX_RECORD: usize = 4096;
+
+/// Records begin at multiples of this in the log, so that a 16-byte field is aligned.
+const RECORD_ALIGN: usize = 16;
+
+/// Removes the statements whose value reaches no effect, and with them what they would have logged.
+pub fn eliminate_dead(block: Block) -> Block {
+    let mut needed: Vec<bool> = block.stmts.iter().map(|stmt| stmt.op.has_effect()).collect();
+    // A value is defined before it is used, so one walk from the end sees every use before the definition.
+    for index in (0..block.stmts.len()).rev() {
+        if needed[index] {
+            block.stmts[index].op.for_each_use(&mut |value| {
+                if let Some(entry) = needed.get_mut(value.index()) {
+                    *entry = true;
+                }
+            });
+        }
+    }
+
+    let Block { instrs, stmts, record } = block;
+    let mut kept = Vec::with_capacity(stmts.len());
+    let mut renamed: Vec<Value> = Vec::with_capacity(stmts.len());
+    for (mut stmt, needed) in stmts.into_iter().zip(needed) {
+        renamed.push(Value(kept.len() as u32));
+        if needed {
+            stmt.op.for_each_use_mut(&mut |value| {
+                if let Some(new) = renamed.get(value.index()) {
+                    *value = *new;
+                }
+            });
+            kept.push(stmt);
+        }
+    }
+    verified(Block { instrs, stmts: kept, record })
+}
+
+/// Gives every logged value its place in the record, and the record its length.
+///
+/// Each field is aligned to its own size: the guest may have set EFLAGS.AC, and then an unaligned store faults
+/// (Intel SDM volume 3, "Alignment Check Exception"). The 16-byte fields come first, from offset 16 on; the narrower
+/// ones, widest first, fill the eight bytes between the header and them, and go on behind them. So there is no
+/// gap but the rounding up at the end.
+///
+/// A block that does nothing but drop gets no record: shadows are validated by value, so a drop that is never seen
+/// costs nothing. A block that cannot be logged (a record beyond `MAX_RECORD`, a field of no known size) loses its
+/// statements instead: it runs all the same, and the shadows of what it writes are lost.
+pub fn assign_slots(mut block: Block) -> Block {
+    if block.stmts.iter().all(|stmt| !stmt.op.has_effect() || matches!(stmt.op, Op::Drop { .. })) {
+        block.record = 0;
+        for slot in block.stmts.iter_mut().filter_map(|stmt| stmt.op.slot_mut()) {
+            *slot = Slot::UNASSIGNED;
+        }
+        return verified(block);
+    }
+    match layout(&block) {
+        Some((slots, record)) => {
+            for (slot, assigned) in block.stmts.iter_mut().filter_map(|stmt| stmt.op.slot_mut()).zip(slots) {
+                *slot = assigned;
+            }
+            block.record = record;
+        }
+        None => {
+            block.stmts.clear();
+            block.record = 0;
+        }
+    }
+    verified(block)
+}
+
+/// The slots of the logging statements in their order, and the bytes of the record.
+fn layout(block: &Block) -> Option<(Vec<Slot>, u16)> {
+    let sizes: Vec<usize> = block.stmts.iter().filter_map(|stmt| block.logged_bytes(stmt)).collect();
+    if !sizes.iter().all(|size| matches!(size, 4 | 8 | 16)) {
+        return None;
+    }
+    let wide = sizes.iter().filter(|&&size| size == 16).count();
+    let behind_wide = RECORD_ALIGN + 16 * wide;
+
+    let mut offsets = vec![0; sizes.len()];
+    let mut next_wide = RECORD_ALIGN;
+    let mut next_narrow = HEADER;
+    for width in [16, 8, 4] {
+        for (offset, _) in offsets.iter_mut().zip(&sizes).filter(|(_, size)| **size == width) {
+            if width == 16 {
+                *offset = next_wide;
+                next_wide += width;
+                continue;
+            }
+            if next_narrow == RECORD_ALIGN {
+                next_narrow = behind_wide;
+            }
+            *offset = next_narrow;
+            next_narrow += width;
+        }
+    }
+
+    let record = next_wide.max(next_narrow).next_multiple_of(RECORD_ALIGN);
+    if record > MAX_RECORD {
+        return None;
+    }
+    Some((offsets.into_iter().map(|offset| Slot(offset as u16)).collect(), record as u16))
+}
+
+impl Block {
+    /// How many bytes a statement takes in the record, if it logs: those of the value that it defines, or checks.
+    pub fn logged_bytes(&self, stmt: &Stmt) -> Option<usize> {
+        stmt.op.slot()?;
+        let ty = match stmt.op {
+            Op::Check { value, .. } => self.type_of(value),
+            _ => stmt.ty,
+        };
+        Some(ty.map_or(0, |ty| ty.bytes()))
+    }
+}
+
+fn verified(block: Block) -> Block {
+    debug_assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()));
+    block
+}

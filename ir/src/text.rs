@@ -1,0 +1,146 @@
+//! The text form of a block, as the crate's description shows it: what tests and debugging output are written in.
+//! [`parse_block`](crate::parse_block) reads it back.
+
+use crate::types::GPR_NAMES;
+use crate::{Addr, Block, GuestInstr, Op, Place, Reg, Slot, Stmt, Type, Value, When};
+use std::fmt::{Display, Formatter, Result};
+
+impl Display for Block {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        writeln!(f, "block {:#x} record {} {{", self.start(), self.record)?;
+        let mut labels = self.instrs.iter();
+        let mut labelled = 0;
+        for (index, stmt) in self.stmts.iter().enumerate() {
+            for instr in labels.by_ref().take((stmt.instr as usize + 1).saturating_sub(labelled)) {
+                writeln!(f, "  {instr}")?;
+                labelled += 1;
+            }
+            writeln!(f, "    {}", self.stmt_text(index, stmt))?;
+        }
+        for instr in labels {
+            writeln!(f, "  {instr}")?;
+        }
+        writeln!(f, "}}")
+    }
+}
+
+impl Block {
+    /// A statement as a line of the block: unlike the operation alone, with the name of the value that it defines.
+    pub(crate) fn stmt_text(&self, index: usize, stmt: &Stmt) -> String {
+        let after = if stmt.when == When::After { " after" } else { "" };
+        match stmt.ty {
+            Some(ty) => format!("v{index}: {ty} = {}{after}", stmt.op),
+            None => format!("{}{after}", stmt.op),
+        }
+    }
+}
+
+impl Display for GuestInstr {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        write!(f, "{:#x} {}:", self.pc, self.len)
+    }
+}
+
+impl Display for Op {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        match self {
+            Op::Live { place, slot } => write!(f, "live {place}{}", Logged(*slot)),
+            Op::Fresh { place, slot } => write!(f, "fresh {place}{}", Logged(*slot)),
+            Op::Load { addr, slot } => write!(f, "load {addr}{}", Logged(*slot)),
+            Op::Const { bits } => write!(f, "const {bits:#x}"),
+            Op::Extract { from, granule } => write!(f, "extract {from}, {granule}"),
+            Op::Concat { parts } => write!(f, "concat {}", List(parts)),
+            Op::Bitwise { op, args } => write!(f, "bit.{} {}", op.name(), List(args)),
+            Op::Apply { operator, args } => write!(f, "{} {}", operator.name(), List(args)),
+            Op::Compare { args } => write!(f, "compare {}", List(args)),
+            Op::Mask { relation, args } => write!(f, "mask.{} {}", relation.name(), List(args)),
+            Op::Branch { flags, cond } => write!(f, "branch.{} {flags}", cond.name()),
+            Op::ToInt { value, rounding, bytes } => write!(f, "toint.{bytes}.{} {value}", rounding.name()),
+            Op::Put { place, value } => write!(f, "put {place}, {value}"),
+            Op::Drop { place, bytes } => write!(f, "drop {place}, {bytes}"),
+            Op::Store { addr, value } => write!(f, "store {addr}, {value}"),
+            Op::SetMxcsr { value } => write!(f, "setmxcsr {value}"),
+            Op::Copy { dst, src, len } => write!(f, "copy {dst}, {src}, {len}"),
+            Op::Enter { operator, args } => write!(f, "enter {} {}", operator.name(), List(args)),
+            Op::Leave { result, place } => write!(f, "leave {result}, {place}"),
+            Op::Check { value, place, slot } => write!(f, "check {value}, {place}{}", Logged(*slot)),
+        }
+    }
+}
+
+/// Values separated by commas.
+struct List<'a>(&'a [Value]);
+
+impl Display for List<'_> {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        for (index, value) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        write!(f, "v{}", self.0)
+    }
+}
+
+impl Display for Type {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where a value is logged, after the operand that it belongs to; nothing while that is not decided.
+struct Logged(Slot);
+
+impl Display for Logged {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        if self.0 == Slot::UNASSIGNED { Ok(()) } else { write!(f, " #{}", self.0.0) }
+    }
+}
+
+impl Display for Reg {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        match *self {
+            Reg::Gpr(number) => match GPR_NAMES.get(number as usize) {
+                Some(name) => f.write_str(name),
+                None => write!(f, "gpr{number}"),
+            },
+            Reg::Vec(number) => write!(f, "xmm{number}"),
+            Reg::FsBase => f.write_str("fsbase"),
+            Reg::Mxcsr => f.write_str("mxcsr"),
+        }
+    }
+}
+
+/// Vector registers always show the offset, because their lanes are what one looks for.
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        match (self.reg, self.offset) {
+            (Reg::Vec(_), offset) | (_, offset @ 1..) => write!(f, "{}+{offset}", self.reg),
+            (reg, 0) => write!(f, "{reg}"),
+        }
+    }
+}
+
+/// `[seg v0+v1+v2*8-0x10]`: segment base, base, index and displacement, each only if it is there. An index always
+/// shows its scale, which tells it from a base.
+impl Display for Addr {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.segment.map(|value| format!("seg {value}")));
+        parts.extend(self.base.map(|value| value.to_string()));
+        parts.extend(self.index.map(|(value, scale)| format!("{value}*{scale}")));
+        let magnitude = self.disp.unsigned_abs();
+        let disp = match (self.disp, parts.is_empty()) {
+            (0, false) => String::new(),
+            (..0, _) => format!("-{magnitude:#x}"),
+            (_, true) => format!("{magnitude:#x}"),
+            (_, false) => format!("+{magnitude:#x}"),
+        };
+        write!(f, "[{}{disp}]", parts.join("+"))
+    }
+}

@@ -1,0 +1,155 @@
+//! Random blocks that the verifier accepts, for the tests that say what holds for every block.
+
+use fpgrind_ir::*;
+use proptest::prelude::*;
+
+/// Blocks without slots: as a frontend makes them.
+pub fn blocks() -> impl Strategy<Value = Block> {
+    (1..6u16, prop::collection::vec(any::<[u8; 6]>(), 0..40)).prop_map(|(instrs, choices)| {
+        let mut maker = Maker { block: Block::default(), instr: 0 };
+        for number in 0..instrs {
+            maker.block.instrs.push(GuestInstr { pc: 0x401000 + 4 * number as u64, len: 4 });
+        }
+        for choice in choices {
+            maker.instr = (maker.instr + (choice[0] % 4 == 0) as u16).min(instrs - 1);
+            maker.statement(choice);
+        }
+        maker.block
+    })
+}
+
+/// Turns random bytes into statements that are right where they stand.
+struct Maker {
+    block: Block,
+    instr: u16,
+}
+
+impl Maker {
+    fn push(&mut self, ty: impl Into<Option<Type>>, op: Op) -> Value {
+        self.block.push(self.instr, When::Before, ty.into(), op)
+    }
+
+    /// A value of the type defined so far, or a new constant.
+    fn value(&mut self, ty: Type, choice: u8) -> Value {
+        let known: Vec<usize> =
+            (0..self.block.stmts.len()).filter(|&index| self.block.stmts[index].ty == Some(ty)).collect();
+        match known.len() {
+            0 => self.push(ty, Op::Const { bits: choice as u128 }),
+            count => Value(known[choice as usize % count] as u32),
+        }
+    }
+
+    fn addr(&mut self, [parts, a, b, c]: [u8; 4]) -> Addr {
+        Addr {
+            segment: (parts & 1 != 0).then(|| self.value(Type::B64, a)),
+            base: (parts & 2 != 0).then(|| self.value(Type::B64, b)),
+            index: (parts & 4 != 0).then(|| (self.value(Type::B64, c), 1 << (c % 4))),
+            disp: match parts >> 6 {
+                0 => 0,
+                1 => a as i64,
+                2 => -(b as i64),
+                _ => i64::MIN + c as i64,
+            },
+        }
+    }
+
+    fn statement(&mut self, [_, kind, a, b, c, d]: [u8; 6]) {
+        let float = [Type::F32, Type::F64][a as usize % 2];
+        let bits = [Type::B32, Type::B64, Type::B128][a as usize % 3];
+        let any = [Type::F32, Type::F64, Type::B32, Type::B64, Type::B128][a as usize % 5];
+        let after = if d % 2 == 0 { When::Before } else { When::After };
+        let slot = Slot::UNASSIGNED;
+        let operator = Operator::ALL[c as usize % Operator::ALL.len()];
+        match kind % 20 {
+            0 => drop(self.push(any, Op::Live { place: place(any, b), slot })),
+            1 => drop(self.block.push(self.instr, after, Some(any), Op::Fresh { place: place(any, b), slot })),
+            2 => {
+                let addr = self.addr([b, c, d, a]);
+                self.push(any, Op::Load { addr, slot });
+            }
+            3 => drop(self.push(any, Op::Const { bits: u128::MAX >> (128 - 8 * any.bytes()) >> (b % 32) })),
+            4 => {
+                let from = self.value(Type::B128, b);
+                self.push(any, Op::Extract { from, granule: c % (5 - any.granules() as u8) });
+            }
+            5 => {
+                let parts = (0..any.granules()).map(|n| self.value(Type::B32, b.wrapping_add(n as u8))).collect();
+                self.push(any, Op::Concat { parts });
+            }
+            6 => {
+                let args = [self.value(bits, b), self.value(bits, c)];
+                self.push(bits, Op::Bitwise { op: BitOp::ALL[d as usize % 4], args });
+            }
+            7 => {
+                let from = match (operator, float) {
+                    (Operator::Cast, Type::F32) => Type::F64,
+                    (Operator::Cast, _) => Type::F32,
+                    _ => float,
+                };
+                let args = (0..operator.arity()).map(|n| self.value(from, d.wrapping_add(n as u8))).collect();
+                self.push(float, Op::Apply { operator, args });
+            }
+            8 => {
+                let args = [self.value(float, b), self.value(float, c)];
+                self.push(Type::Flags, Op::Compare { args });
+            }
+            9 => {
+                let args = [self.value(float, b), self.value(float, c)];
+                let relation = Relation::ALL[d as usize % 8];
+                self.push(Type::bits_of(float.bytes()), Op::Mask { relation, args });
+            }
+            10 => {
+                let args = [self.value(float, b), self.value(float, c)];
+                let flags = self.push(Type::Flags, Op::Compare { args });
+                self.push(None, Op::Branch { flags, cond: Cond::ALL[d as usize % 8] });
+            }
+            11 => {
+                let value = self.value(float, b);
+                let op = Op::ToInt { value, rounding: Rounding::ALL[c as usize % 2], bytes: [4, 8][d as usize % 2] };
+                self.push(None, op);
+            }
+            12 => {
+                let value = self.value(any, c);
+                self.push(None, Op::Put { place: place(any, b), value });
+            }
+            13 => drop(self.push(None, Op::Drop { place: Place::vec(b % 16, 4 * (c % 4)), bytes: 4 })),
+            14 => {
+                let value = self.value(any, a);
+                let addr = self.addr([b, c, d, a]);
+                self.push(None, Op::Store { addr, value });
+            }
+            15 => {
+                let value = self.value(Type::B32, b);
+                self.push(None, Op::SetMxcsr { value });
+            }
+            16 => {
+                let [dst, src, len] = [b, c, d].map(|choice| self.value(Type::B64, choice));
+                self.push(None, Op::Copy { dst, src, len });
+            }
+            17 => {
+                let args = (0..operator.arity()).map(|n| self.value(float, d.wrapping_add(n as u8))).collect();
+                self.push(None, Op::Enter { operator, args });
+            }
+            18 => {
+                let result = self.value(float, b);
+                self.push(None, Op::Leave { result, place: place(float, c) });
+            }
+            _ => {
+                let value = self.value(any, b);
+                self.block.push(self.instr, after, None, Op::Check { value, place: place(any, c), slot });
+            }
+        }
+    }
+}
+
+/// A place from which one store can log a value of the type.
+fn place(ty: Type, choice: u8) -> Place {
+    let number = choice % 16;
+    match (ty, choice / 16) {
+        (Type::B32, 0..4) => Place { reg: Reg::Mxcsr, offset: 0 },
+        (Type::B64, 0..4) => Place { reg: Reg::FsBase, offset: 0 },
+        (Type::B32 | Type::B64, 4..12) => Place::gpr(number),
+        (Type::F64 | Type::B64, 12..) => Place::vec(number, 8),
+        _ => Place::vec(number, 0),
+    }
+}

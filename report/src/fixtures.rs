@@ -1,0 +1,135 @@
+//! Findings built by hand, for the tests of what is made from them.
+
+use crate::{Report, RunInfo, Site, Sites};
+use fpgrind_analysis::log::Module;
+use fpgrind_analysis::{Cause, CauseKind, Expr, Findings, Ranges, Spot, SpotKind, Totals, Variable};
+use fpgrind_ir::{Cond, Operator, Type};
+
+pub const CSQRT: u64 = 0x40_1136;
+pub const MAIN: u64 = 0x40_1200;
+
+pub fn op(operator: Operator, args: Vec<Expr>) -> Expr {
+    Expr::Op { operator, ty: Type::F64, args }
+}
+
+/// sqrt(x*x + y*y) - x
+pub fn csqrt() -> Expr {
+    let square = |i| op(Operator::Mul, vec![Expr::Var(i), Expr::Var(i)]);
+    let norm = op(Operator::Sqrt, vec![op(Operator::Add, vec![square(0), square(1)])]);
+    op(Operator::Sub, vec![norm, Expr::Var(0)])
+}
+
+pub fn site(pc: u64, function: &str, file: &str, line: u32) -> Site {
+    Site {
+        pc,
+        module: Some("/home/ada/plot".into()),
+        address: pc & 0xffff,
+        function: Some(function.into()),
+        function_offset: None,
+        file: Some(format!("/home/ada/src/{file}").into()),
+        line: Some(line),
+    }
+}
+
+pub fn positive(low: f64, high: f64) -> Ranges {
+    Ranges { positive: Some((low, high)), ..Ranges::default() }
+}
+
+pub fn both(low: f64, high: f64, near: f64) -> Ranges {
+    Ranges { negative: Some((low, -near)), zero: true, positive: Some((near, high)), nan: false }
+}
+
+pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
+    Spot {
+        pc,
+        kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: 'f' },
+        count,
+        wrong,
+        max_bits,
+        average_bits: max_bits / 2.0,
+        computed: 1.0,
+        correct: 2.0,
+        expr: None,
+        accumulated_in: vec![],
+        causes: vec![],
+    }
+}
+
+pub fn branch(pc: u64, count: u64, wrong: u64) -> Spot {
+    Spot { kind: SpotKind::Branch { cond: Cond::Above }, ..printed(pc, count, wrong, 1.0) }
+}
+
+pub fn cause() -> Cause {
+    Cause {
+        pc: CSQRT,
+        operator: Operator::Sub,
+        ty: Type::F64,
+        expr: csqrt(),
+        variables: vec![
+            Variable {
+                name: "x".into(),
+                seen: both(-1.0, 0.25, 1e-6),
+                erroneous: positive(1.2e-4, 0.25),
+                worst: 0.2499,
+            },
+            Variable {
+                name: "y".into(),
+                seen: both(-2.0, 2.0, 1e-9),
+                erroneous: both(-8.7e-9, 8.7e-9, 3.1e-12),
+                worst: 3.1e-12,
+            },
+        ],
+        kind: CauseKind::Inaccurate,
+        executions: 65_536,
+        erroneous: 4_096,
+        max_bits: 53.0,
+        average_bits: 31.4,
+        computed: 0.0,
+        correct: 1.92256903e-23,
+        reproduced_bits: 53.0,
+        reaches: vec![0, 1],
+    }
+}
+
+/// The example of the design: a plotter with a textbook complex square root.
+pub fn plotter() -> Report {
+    let findings = Findings {
+        causes: vec![cause()],
+        spots: vec![
+            Spot { causes: vec![0], ..printed(MAIN + 0x61, 65_536, 300, 62.0) },
+            Spot { causes: vec![0], ..branch(MAIN + 0x40, 65_536, 12) },
+        ],
+        totals: Totals { operations: 61_204_118, blocks: 1_000_000, ..Totals::default() },
+        modules: vec![Module { path: "/home/ada/plot".into(), start: 0x40_1000, end: 0x40_2000, bias: 0x40_0000 }],
+        check_failures: vec![],
+    };
+    let mut sites = Sites::default();
+    sites.instructions.insert(CSQRT, site(CSQRT, "csqrt", "plot.c", 24));
+    sites.instructions.insert(MAIN + 0x40, site(MAIN + 0x40, "main", "plot.c", 40));
+    sites.returns.insert(MAIN + 0x61, site(MAIN + 0x61, "main", "plot.c", 61));
+    let run = RunInfo {
+        program: "./plot".into(),
+        args: vec!["out.ppm".into()],
+        seconds: 4.1,
+        threshold: 5.0,
+        out: Some("fpgrind-plot.4711".into()),
+        ..RunInfo::default()
+    };
+    Report { run, findings, sites }
+}
+
+/// A program with these spots and no causes, in a file sum.c: the last byte of an address is its line.
+pub fn without_causes(spots: Vec<Spot>) -> Report {
+    let mut report = Report::default();
+    report.run.seconds = 0.3;
+    report.run.threshold = 5.0;
+    report.findings.totals.operations = 1_000_000;
+    for spot in &spots {
+        for pc in spot.accumulated_in.iter().chain([&spot.pc]) {
+            report.sites.instructions.insert(*pc, site(*pc, "main", "sum.c", (pc & 0xff) as u32));
+            report.sites.returns.insert(*pc, site(*pc, "main", "sum.c", (pc & 0xff) as u32));
+        }
+    }
+    report.findings.spots = spots;
+    report
+}

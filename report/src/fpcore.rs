@@ -1,0 +1,92 @@
+//! The causes as FPCore 2.0, for Herbie and its relatives: <https://fpbench.org/spec/fpcore-2.0.html>.
+
+use crate::Report;
+use crate::names::{infix, names};
+use crate::numbers::exact;
+use crate::ranges::pieces;
+use fpgrind_analysis::{Cause, CauseKind, Variable};
+use fpgrind_ir::Type;
+
+pub fn render(report: &Report) -> String {
+    let mut text = String::new();
+    for cause in &report.findings.causes {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        match cause.kind {
+            CauseKind::Inaccurate => text += &core(report, cause),
+            CauseKind::Invalid => {
+                let (expression, site) = (infix(cause), report.sites.instruction(cause.pc).full());
+                text += &format!(
+                    "; {} in {} gives NaN: there is nothing to rewrite\n",
+                    printable(&expression),
+                    printable(&site)
+                );
+            }
+        }
+    }
+    text
+}
+
+fn core(report: &Report, cause: &Cause) -> String {
+    let names = names(cause);
+    let site = report.sites.instruction(cause.pc).full();
+    let conditions: Vec<String> = cause.variables.iter().filter_map(condition).collect();
+    let pre = match conditions.as_slice() {
+        [] => String::new(),
+        [condition] => format!(" :pre {condition}\n"),
+        _ => format!(" :pre (and {})\n", conditions.join(" ")),
+    };
+    format!(
+        "(FPCore ({})\n :name {}\n :precision {}\n{pre} :fpgrind-max-error {:.1}\n {})\n",
+        names.join(" "),
+        quoted(&site),
+        precision(cause.ty),
+        cause.max_bits,
+        cause.expr.fpcore(&names, cause.ty),
+    )
+}
+
+pub fn precision(ty: Type) -> &'static str {
+    if ty == Type::F32 { "binary32" } else { "binary64" }
+}
+
+/// The values of a variable that hurt. Unlike the text's, the parts here are those observed, to the last bit, and
+/// zero stays apart: a tool that samples floats evenly would otherwise spend its samples on the numbers next to zero.
+fn condition(variable: &Variable) -> Option<String> {
+    let name = &variable.name;
+    let parts: Vec<String> = pieces(&variable.erroneous)
+        .into_iter()
+        .map(|(low, high)| match low == high {
+            true => format!("(== {name} {})", number(low)),
+            false => format!("(<= {} {name} {})", number(low), number(high)),
+        })
+        .collect();
+    match parts.as_slice() {
+        [] => None,
+        [part] => Some(part.clone()),
+        _ => Some(format!("(or {})", parts.join(" "))),
+    }
+}
+
+fn number(value: f64) -> String {
+    match value {
+        f64::INFINITY => "INFINITY".to_string(),
+        f64::NEG_INFINITY => "(- INFINITY)".to_string(),
+        value if value.is_nan() => "NAN".to_string(),
+        value => exact(value),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", printable(text).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// FPCore's strings are printable ASCII.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c == ' ' || c.is_ascii_graphic() { c } else { '?' }).collect()
+}
+
+#[cfg(test)]
+#[path = "fpcore_tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+use super::*;
+use crate::fixtures::*;
+use serde_json::{Value, json};
+
+fn parsed(report: &Report) -> Value {
+    serde_json::from_str(&render(report).expect("renders")).expect("is JSON")
+}
+
+#[test]
+fn everything_in_the_findings_is_in_the_json() {
+    let mut report = plotter();
+    report.findings.spots[1].accumulated_in = vec![CSQRT];
+    report.findings.spots[1].expr = Some(csqrt());
+    report.findings.check_failures = vec![analysis::CheckFailure { pc: MAIN, native: u128::MAX, predicted: 0 }];
+    let value = parsed(&report);
+    assert_eq!(value["version"], 1);
+    assert_eq!(value["program"], "./plot");
+    assert_eq!(value["args"], json!(["out.ppm"]));
+    assert_eq!(value["totals"]["operations"], 61_204_118);
+    let cause = &value["causes"][0];
+    assert_eq!(
+        cause["site"],
+        json!({
+            "text": "csqrt (plot.c:24)", "pc": "0x401136", "module": "/home/ada/plot", "address": "0x1136",
+            "function": "csqrt", "file": "/home/ada/src/plot.c", "line": 24
+        })
+    );
+    assert_eq!(cause["kind"], "inaccurate");
+    assert_eq!(cause["operator"], "sub");
+    assert_eq!(cause["precision"], "binary64");
+    assert_eq!(cause["expression"], "sqrt(x*x + y*y) - x");
+    assert_eq!(cause["fpcore"], "(- (sqrt (+ (* x x) (* y y))) x)");
+    assert_eq!(
+        cause["variables"][1]["erroneous"],
+        json!({"negative": [-8.7e-9, -3.1e-12], "zero": true, "positive": [3.1e-12, 8.7e-9], "nan": false})
+    );
+    assert_eq!(cause["variables"][0]["erroneous"]["negative"], Value::Null);
+    assert_eq!(cause["reaches"], json!([0, 1]));
+    let output = &value["spots"][0];
+    assert_eq!(
+        (&output["kind"], &output["function"], &output["conversion"]),
+        (&json!("output"), &json!("printf"), &json!("f"))
+    );
+    assert_eq!(output["site"]["line"], 61);
+    let branch = &value["spots"][1];
+    assert_eq!((&branch["kind"], &branch["condition"], &branch["wrong"]), (&json!("branch"), &json!("a"), &json!(12)));
+    assert_eq!(branch["accumulated_in"][0]["line"], 24);
+    assert_eq!(branch["expression"], "sqrt(x*x + y*y) - x");
+    assert_eq!(value["modules"][0]["bias"], "0x400000");
+    assert_eq!(value["check_failures"][0]["native"], "0xffffffffffffffffffffffffffffffff");
+}
+
+#[test]
+fn doubles_read_back_exactly_and_those_that_json_lacks_are_strings() {
+    for value in [0.1, 5e-324, f64::MAX, 1.0f64.next_up(), -1.0 / 3.0, 9007199254740993.0] {
+        let mut report = plotter();
+        report.findings.causes[0].computed = value;
+        let text = render(&report).unwrap();
+        let line = text.lines().find(|line| line.contains("\"computed\"")).unwrap();
+        let number = line.split(": ").nth(1).unwrap().trim_end_matches(',');
+        assert_eq!(number.parse::<f64>().unwrap().to_bits(), value.to_bits(), "{line}");
+    }
+    for (value, expected) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
+        let mut report = plotter();
+        report.findings.causes[0].correct = value;
+        assert_eq!(parsed(&report)["causes"][0]["correct"], expected);
+    }
+}
+
+#[test]
+fn an_unknown_place_is_null_and_not_invented() {
+    let mut report = plotter();
+    report.sites = Default::default();
+    let site = &parsed(&report)["causes"][0]["site"];
+    assert_eq!(site["text"], "0x401136");
+    for field in ["module", "address", "function", "file", "line"] {
+        assert_eq!(site[field], Value::Null, "{field}");
+    }
+}

@@ -1,0 +1,266 @@
+//! From guest addresses to names and source lines.
+//!
+//! Lines come from a module's own debug information or from the separate file that distributions ship; without
+//! either, the symbol table names the function; without that, the module and the offset in it remain.
+
+use addr2line::Loader;
+use fpgrind_analysis::log::Module;
+use fpgrind_analysis::{Findings, SpotKind};
+use object::{Object, ReadCache};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Where in the program an address is, as far as that can be known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Site {
+    pub pc: u64,
+    /// The file that the code came from.
+    pub module: Option<PathBuf>,
+    /// The address in that file's own addressing.
+    pub address: u64,
+    pub function: Option<String>,
+    /// Bytes from the function's symbol to the address, where only symbols were found.
+    pub function_offset: Option<u64>,
+    pub file: Option<PathBuf>,
+    pub line: Option<u32>,
+}
+
+impl Site {
+    /// `csqrt (plot.c:24)`
+    pub fn full(&self) -> String {
+        match (self.function_and_offset(), self.source_line(), &self.module) {
+            (Some(function), Some(line), _) => format!("{function} ({line})"),
+            (Some(function), None, Some(module)) => format!("{function} ({})", file_name(module)),
+            (Some(function), None, None) => function,
+            (None, Some(line), _) => line,
+            (None, None, _) => self.module_and_offset(),
+        }
+    }
+
+    /// `plot.c:24`
+    pub fn short(&self) -> String {
+        self.source_line().or_else(|| self.function_and_offset()).unwrap_or_else(|| self.module_and_offset())
+    }
+
+    fn source_line(&self) -> Option<String> {
+        let file = file_name(self.file.as_ref()?);
+        Some(match self.line {
+            Some(line) => format!("{file}:{line}"),
+            None => file,
+        })
+    }
+
+    fn function_and_offset(&self) -> Option<String> {
+        let function = presentable(self.function.as_deref()?);
+        Some(match self.function_offset {
+            Some(offset) => format!("{function}+{offset:#x}"),
+            None => function,
+        })
+    }
+
+    fn module_and_offset(&self) -> String {
+        match &self.module {
+            Some(module) => format!("{}+{:#x}", file_name(module), self.address),
+            None => format!("{:#x}", self.pc),
+        }
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    presentable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+}
+
+/// A name from a file that anybody may have made: no control characters reach the terminal, and a template's whole
+/// expansion does not fill it.
+fn presentable(name: &str) -> String {
+    const MAX_NAME: usize = 80;
+    let clean = |c: char| if c.is_control() { '?' } else { c };
+    match name.char_indices().nth(MAX_NAME) {
+        Some((at, _)) => name[..at].chars().map(clean).chain("...".chars()).collect(),
+        None => name.chars().map(clean).collect(),
+    }
+}
+
+/// The places that findings speak of. An address means one thing as an instruction and another as where a call
+/// returns to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sites {
+    pub instructions: FxHashMap<u64, Site>,
+    pub returns: FxHashMap<u64, Site>,
+}
+
+impl Sites {
+    pub fn of(findings: &Findings) -> Sites {
+        let mut symboliser = Symboliser::new(&findings.modules);
+        let mut sites = Sites::default();
+        let causes = findings.causes.iter().map(|cause| cause.pc);
+        let failures = findings.check_failures.iter().map(|failure| failure.pc);
+        let accumulations = findings.spots.iter().flat_map(|spot| spot.accumulated_in.iter().copied());
+        for pc in causes.chain(failures).chain(accumulations) {
+            sites.instructions.entry(pc).or_insert_with(|| symboliser.instruction(pc));
+        }
+        for spot in &findings.spots {
+            match spot.kind {
+                // An output spot is known by where the call returns to.
+                SpotKind::Output { .. } => {
+                    sites.returns.entry(spot.pc).or_insert_with(|| symboliser.call_before(spot.pc))
+                }
+                _ => sites.instructions.entry(spot.pc).or_insert_with(|| symboliser.instruction(spot.pc)),
+            };
+        }
+        sites
+    }
+
+    pub fn instruction(&self, pc: u64) -> Site {
+        self.instructions.get(&pc).cloned().unwrap_or(Site { pc, ..Site::default() })
+    }
+
+    pub fn spot(&self, spot: &fpgrind_analysis::Spot) -> Site {
+        match spot.kind {
+            SpotKind::Output { .. } => {
+                self.returns.get(&spot.pc).cloned().unwrap_or(Site { pc: spot.pc, ..Site::default() })
+            }
+            _ => self.instruction(spot.pc),
+        }
+    }
+}
+
+/// Looks addresses up; each module's file is opened when the first address in it is asked for.
+struct Symboliser<'a> {
+    modules: &'a [Module],
+    /// Best source first; empty if the file cannot be read.
+    loaded: FxHashMap<&'a Path, Vec<Loader>>,
+}
+
+impl<'a> Symboliser<'a> {
+    fn new(modules: &'a [Module]) -> Symboliser<'a> {
+        Symboliser { modules, loaded: FxHashMap::default() }
+    }
+
+    fn instruction(&mut self, pc: u64) -> Site {
+        self.look_up(pc, pc)
+    }
+
+    /// The call that returns to `pc`: the byte before belongs to it, while `pc` may begin another line, or another
+    /// function.
+    fn call_before(&mut self, pc: u64) -> Site {
+        self.look_up(pc, pc.wrapping_sub(1))
+    }
+
+    fn look_up(&mut self, pc: u64, probe: u64) -> Site {
+        // What was mapped last at an address is what was there.
+        let Some(module) = self.modules.iter().rev().find(|module| (module.start..module.end).contains(&probe)) else {
+            return Site { pc, ..Site::default() };
+        };
+        let probe = probe.wrapping_sub(module.bias);
+        let mut site =
+            Site { pc, module: Some(module.path.clone()), address: pc.wrapping_sub(module.bias), ..Site::default() };
+        let loaders = self.loaded.entry(&module.path).or_insert_with(|| load(&module.path));
+        if !loaders.iter().any(|loader| find_line(loader, probe, &mut site)) {
+            loaders.iter().any(|loader| find_symbol(loader, probe, &mut site));
+        }
+        site
+    }
+}
+
+/// Fills in function and line from debug information. The innermost of inlined functions is the one whose source the
+/// user sees.
+fn find_line(loader: &Loader, probe: u64, site: &mut Site) -> bool {
+    let Ok(mut frames) = loader.find_frames(probe) else { return false };
+    let Ok(Some(frame)) = frames.next() else { return false };
+    let Some((file, location)) = frame.location.and_then(|location| Some((location.file?, location.line))) else {
+        return false;
+    };
+    site.file = Some(PathBuf::from(file));
+    // Line 0 marks code that belongs to no line (DWARF 5, 6.2.2).
+    site.line = location.filter(|line| *line != 0);
+    site.function = frame
+        .function
+        .and_then(|function| function.demangle().ok().map(Cow::into_owned))
+        .or_else(|| loader.find_symbol(probe).map(demangled));
+    true
+}
+
+fn find_symbol(loader: &Loader, probe: u64, site: &mut Site) -> bool {
+    let Some(symbol) = loader.find_symbol_info(probe) else { return false };
+    site.function = Some(demangled(symbol.name()));
+    site.function_offset = Some(site.address.wrapping_sub(symbol.address()));
+    true
+}
+
+fn demangled(name: &str) -> String {
+    addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
+}
+
+/// The readers of a module: of its separate debug information, if there is such, and of its own.
+fn load(path: &Path) -> Vec<Loader> {
+    let separate = separate_debug_file(path).and_then(|file| Loader::new(file).ok());
+    separate.into_iter().chain(Loader::new(path).ok()).collect()
+}
+
+const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// Where distributions and `objcopy --only-keep-debug` put debug information: by build id under [`DEBUG_ROOT`], or
+/// under the name in .gnu_debuglink beside the module (GDB manual, Separate Debug Files). Modules that have their own
+/// need none.
+fn separate_debug_file(path: &Path) -> Option<PathBuf> {
+    let content = ReadCache::new(File::open(path).ok()?);
+    let module = object::File::parse(&content).ok()?;
+    if module.has_debug_symbols() {
+        return None;
+    }
+    let build_id = module.build_id().ok().flatten().filter(|id| id.len() > 1);
+    let by_build_id = build_id.map(|id| {
+        let hex: Vec<String> = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        Path::new(DEBUG_ROOT).join(".build-id").join(&hex[0]).join(format!("{}.debug", hex[1..].concat()))
+    });
+    let by_link = module.gnu_debuglink().ok().flatten().and_then(|(name, _)| {
+        let name = std::str::from_utf8(name).ok()?;
+        let dir = path.parent()?;
+        let mirrored = Path::new(DEBUG_ROOT).join(dir.strip_prefix("/").unwrap_or(dir));
+        Some([dir.join(name), dir.join(".debug").join(name), mirrored.join(name)])
+    });
+    by_build_id.into_iter().chain(by_link.into_iter().flatten()).find(|file| belongs_to(file, build_id))
+}
+
+/// A debug file of another build would name wrong lines.
+fn belongs_to(file: &Path, build_id: Option<&[u8]>) -> bool {
+    let Ok(content) = File::open(file).map(ReadCache::new) else { return false };
+    let Ok(debug) = object::File::parse(&content) else { return false };
+    debug.build_id().ok().flatten() == build_id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_presentable_whatever_a_file_calls_them() {
+        let site = Site { function: Some("\u{1b}[31mred\n".into()), line: Some(3), ..Site::default() };
+        assert_eq!(Site { file: Some("a\tb.c".into()), ..site }.full(), "?[31mred? (a?b.c:3)");
+        let long = Site { function: Some("é".repeat(500)), ..Site::default() };
+        assert_eq!(long.full().chars().count(), 83);
+    }
+
+    #[test]
+    fn what_is_known_is_shown_and_no_more() {
+        let site = Site { pc: 0x40_1139, ..Site::default() };
+        assert_eq!(site.full(), "0x401139");
+        let site = Site { module: Some("/opt/lib/libx.so.1".into()), address: 0x1139, ..site };
+        assert_eq!((site.full().as_str(), site.short().as_str()), ("libx.so.1+0x1139", "libx.so.1+0x1139"));
+        let site = Site { function: Some("f".into()), function_offset: Some(9), ..site };
+        assert_eq!((site.full().as_str(), site.short().as_str()), ("f+0x9 (libx.so.1)", "f+0x9"));
+        let site = Site { function_offset: None, file: Some("/src/x.c".into()), line: Some(7), ..site };
+        assert_eq!((site.full().as_str(), site.short().as_str()), ("f (x.c:7)", "x.c:7"));
+        assert_eq!(Site { function: None, line: None, ..site }.full(), "x.c");
+    }
+
+    #[test]
+    fn of_two_modules_at_an_address_the_later_counts() {
+        let module = |path: &str, bias| Module { path: path.into(), start: 0x1000, end: 0x2000, bias };
+        let modules = [module("first.so", 0), module("second.so", 0x1000)];
+        assert_eq!(Symboliser::new(&modules).instruction(0x1139).full(), "second.so+0x139");
+    }
+}

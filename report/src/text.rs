@@ -1,0 +1,330 @@
+//! The report as text: the summary on the terminal, and report.txt.
+
+use crate::Report;
+use crate::names::{UNNAMED, infix};
+use crate::numbers::{bits, count, counted, exact, exact_float, short_pair};
+use crate::ranges;
+use fpgrind_analysis::{Cause, CauseKind, Spot, SpotKind, Variable};
+use fpgrind_ir::Type;
+use std::fmt::Write;
+
+/// Entries on the terminal; the rest is in report.txt.
+const SUMMARY_ENTRIES: usize = 10;
+/// Where the function's name stands beside an expression, and how far in the lines below begin.
+const SITE_COLUMN: usize = 59;
+const INDENT: &str = "     ";
+/// Longer lines are broken where that is easy.
+const WIDTH: usize = 110;
+/// An expression on the terminal is cut here.
+const MAX_EXPRESSION: usize = 240;
+/// Places named after `reaches`.
+const MAX_REACHED: usize = 4;
+
+pub fn summary(report: &Report) -> String {
+    render(report, SUMMARY_ENTRIES)
+}
+
+pub fn full(report: &Report) -> String {
+    let command = std::iter::once(&report.run.program).chain(&report.run.args).cloned().collect::<Vec<_>>().join(" ");
+    format!("{command}\n\n{}", render(report, usize::MAX))
+}
+
+fn render(report: &Report, limit: usize) -> String {
+    let findings = &report.findings;
+    let mut text = format!("fpgrind: {}   ({})\n", headline(report), effort(report));
+    let accumulated: Vec<&Spot> =
+        findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty()).collect();
+    for (i, cause) in findings.causes.iter().take(limit).enumerate() {
+        text += "\n";
+        text += &describe_cause(report, i + 1, cause, limit == usize::MAX);
+    }
+    let shown = findings.causes.len().min(limit);
+    if shown > 0 && !accumulated.is_empty() {
+        text += "\n  also inaccurate:\n";
+    } else if !accumulated.is_empty() {
+        text += "\n";
+    }
+    let room = limit.saturating_sub(shown).max(1);
+    for spot in accumulated.iter().take(room) {
+        let _ = writeln!(text, "  {}", describe_accumulation(report, spot));
+    }
+    let left = (findings.causes.len() - shown) + accumulated.len().saturating_sub(room);
+    if left > 0 {
+        let _ = writeln!(text, "\n  and {} more in report.txt", count(left as u64));
+    }
+    if findings.causes.is_empty() && accumulated.is_empty() && findings.totals.operations > 0 {
+        let _ = writeln!(text, "  {}", looked_at(report));
+    }
+    let notes = notes(report);
+    if !notes.is_empty() {
+        let _ = writeln!(text, "\n  {}", notes.join("\n  "));
+    }
+    if let Some(out) = &report.run.out {
+        let _ = write!(text, "\ndetails: {}", out.join("report.txt").display());
+        if !findings.causes.is_empty() {
+            let _ = write!(text, "    for Herbie: {}", out.join("causes.fpcore").display());
+        }
+        text += "\n";
+    }
+    text
+}
+
+fn headline(report: &Report) -> String {
+    let findings = &report.findings;
+    let results = |number: usize| counted(number as u64, "inaccurate result", "inaccurate results");
+    let (explained, unexplained): (Vec<&Spot>, Vec<&Spot>) =
+        findings.spots.iter().filter(|spot| spot.wrong > 0).partition(|spot| !spot.causes.is_empty());
+    if !findings.causes.is_empty() {
+        let causes = counted(findings.causes.len() as u64, "root cause", "root causes");
+        let others = match unexplained.len() {
+            0 => String::new(),
+            others => format!(", and {} without one", count(others as u64)),
+        };
+        format!("{causes} behind {}{others}", results(explained.len()))
+    } else if !unexplained.is_empty() {
+        format!("{}, no single operation to blame", results(unexplained.len()))
+    } else if findings.totals.operations > 0 {
+        "nothing inaccurate found".to_string()
+    } else {
+        "the program did no floating-point arithmetic".to_string()
+    }
+}
+
+fn effort(report: &Report) -> String {
+    let operations = counted(report.findings.totals.operations, "operation", "operations");
+    format!("{:.1} s, {operations}", report.run.seconds)
+}
+
+fn describe_cause(report: &Report, number: usize, cause: &Cause, whole: bool) -> String {
+    let mut expression = infix(cause);
+    if !whole {
+        expression = cut(expression);
+    }
+    let site = report.sites.instruction(cause.pc).full();
+    let mut lines = Vec::new();
+    let head = format!("{number:>3}  {expression}");
+    if head.chars().count() + 2 <= SITE_COLUMN {
+        lines.push(format!("{head:<SITE_COLUMN$}{site}"));
+    } else {
+        lines.push(head);
+        lines.push(format!("{INDENT}in {site}"));
+    }
+    lines.push(format!("{INDENT}{}", damage(report, cause)));
+    lines.extend(when(&cause.variables));
+    lines.push(format!("{INDENT}{}", worst(cause)));
+    if let Some(reached) = reached(report, cause) {
+        lines.push(format!("{INDENT}reaches {reached}"));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn cut(expression: String) -> String {
+    match expression.char_indices().nth(MAX_EXPRESSION) {
+        Some((at, _)) => format!("{} ...", &expression[..at]),
+        None => expression,
+    }
+}
+
+/// `loses up to 53.0 bits, 31.4 on average, in 4,096 of 65,536 executions`
+fn damage(report: &Report, cause: &Cause) -> String {
+    let how_often = match cause.executions {
+        1 => "in its only execution".to_string(),
+        executions => format!("in {} of {} executions", count(cause.erroneous), count(executions)),
+    };
+    match cause.kind {
+        CauseKind::Invalid => format!("gives NaN {how_often}"),
+        CauseKind::Inaccurate => {
+            let mut text = format!("loses up to {}", bits(cause.max_bits));
+            if cause.erroneous > 1 {
+                let _ = write!(text, ", {:.1} on average,", cause.average_bits);
+            }
+            let _ = write!(text, " {how_often}");
+            if cause.reproduced_bits < report.run.threshold {
+                let _ = write!(
+                    text,
+                    "; its inputs already carry the error, the expression alone shows {}",
+                    bits(cause.reproduced_bits)
+                );
+            }
+            text
+        }
+    }
+}
+
+/// `when x in [1.2e-4, 0.25] and y in [-8.7e-9, 8.7e-9]     (seen: x in [-1, 0.25], y in [-2, 2])`
+fn when(variables: &[Variable]) -> Vec<String> {
+    let erroneous: Vec<String> = variables.iter().filter_map(|v| ranges::describe(&v.name, &v.erroneous)).collect();
+    if erroneous.is_empty() {
+        return Vec::new();
+    }
+    let when = format!("{INDENT}when {}", listed(&erroneous));
+    let seen: Vec<String> = variables.iter().filter_map(|v| ranges::describe(&v.name, &v.seen)).collect();
+    if seen.is_empty() || seen == erroneous {
+        return vec![when];
+    }
+    let seen = format!("(seen: {})", seen.join(", "));
+    if when.chars().count() + seen.chars().count() + 5 <= WIDTH {
+        vec![format!("{when}     {seen}")]
+    } else {
+        vec![when, format!("{INDENT}{seen}")]
+    }
+}
+
+/// `worst at x = 0.2499, y = 3.1e-12: computed 0, correct 1.9226e-23`. The inputs are exact: they can be tried.
+fn worst(cause: &Cause) -> String {
+    let number = if cause.ty == Type::F32 { exact_float } else { exact };
+    let inputs: Vec<String> = cause.variables.iter().map(|v| format!("{} = {}", v.name, number(v.worst))).collect();
+    let (computed, correct) = short_pair(cause.computed, cause.correct);
+    let at = if inputs.is_empty() { String::new() } else { format!(" at {}", inputs.join(", ")) };
+    match cause.kind {
+        CauseKind::Inaccurate => format!("worst{at}: computed {computed}, correct {correct}"),
+        CauseKind::Invalid => format!("for example{at}: computed {computed}"),
+    }
+}
+
+/// `printf at plot.c:61 (62.0 bits) and a branch at plot.c:40 (12 of 65,536 go the other way)`
+fn reached(report: &Report, cause: &Cause) -> Option<String> {
+    let mut places: Vec<(String, String)> = Vec::new();
+    for spot in cause.reaches.iter().filter_map(|index| report.findings.spots.get(*index)) {
+        let place = format!("{} at {}", spot_noun(spot, "a "), report.sites.spot(spot).short());
+        // Several numbers of one call are one place; the worst of them comes first.
+        if places.iter().all(|(known, _)| *known != place) {
+            places.push((place, extent(spot)));
+        }
+    }
+    let more = places.len().saturating_sub(MAX_REACHED);
+    let mut texts: Vec<String> =
+        places.into_iter().take(MAX_REACHED).map(|(place, extent)| format!("{place} ({extent})")).collect();
+    if more > 0 {
+        texts.push(counted(more as u64, "other place", "other places"));
+    }
+    (!texts.is_empty()).then(|| listed(&texts))
+}
+
+fn spot_noun(spot: &Spot, article: &str) -> String {
+    match &spot.kind {
+        SpotKind::Output { function, .. } => function.clone(),
+        SpotKind::Branch { .. } => format!("{article}branch"),
+        SpotKind::Mask => format!("{article}comparison"),
+        SpotKind::ToInt => format!("{article}conversion to an integer"),
+    }
+}
+
+fn extent(spot: &Spot) -> String {
+    let (wrong, count) = (count(spot.wrong), count(spot.count));
+    let one = spot.wrong == 1;
+    match spot.kind {
+        SpotKind::Branch { .. } | SpotKind::Mask => {
+            format!("{wrong} of {count} {} the other way", if one { "goes" } else { "go" })
+        }
+        SpotKind::ToInt => format!("{wrong} of {count} {} another integer", if one { "gives" } else { "give" }),
+        SpotKind::Output { .. } if spot.computed.is_nan() || spot.correct.is_nan() => "NaN".to_string(),
+        SpotKind::Output { .. } => bits(spot.max_bits),
+    }
+}
+
+/// A wrong result that no candidate cause reaches: small errors that add up, or a decision between near equals.
+fn describe_accumulation(report: &Report, spot: &Spot) -> String {
+    let what = format!("{} at {}", spot_noun(spot, "the "), report.sites.spot(spot).short());
+    let how_often = format!("in {} of {}", count(spot.wrong), counted(spot.count, "execution", "executions"));
+    let (computed, correct) = short_pair(spot.computed, spot.correct);
+    let claim = match spot.kind {
+        SpotKind::Branch { .. } | SpotKind::Mask => format!("{what} goes the other way in the reals {how_often}"),
+        SpotKind::ToInt => {
+            format!("{what} gives another integer in the reals {how_often} (it takes {computed}, correct {correct})")
+        }
+        SpotKind::Output { .. } => format!("{what} prints {computed}, correct {correct} ({})", extent(spot)),
+    };
+    format!("{claim}: no single operation is to blame; {}", accumulation(report, spot))
+}
+
+/// `rounding errors accumulate in x + y at sum.c:10`
+fn accumulation(report: &Report, spot: &Spot) -> String {
+    /// A longer expression says less than its place.
+    const MAX_SHOWN: usize = 60;
+    let mut text = "rounding errors accumulate".to_string();
+    let expression =
+        spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)).filter(|infix| infix.chars().count() <= MAX_SHOWN);
+    if let Some(expression) = expression {
+        let _ = write!(text, " in {expression}");
+    }
+    let mut places: Vec<String> = Vec::new();
+    for pc in &spot.accumulated_in {
+        let place = report.sites.instruction(*pc).short();
+        if places.len() < 3 && !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    if !places.is_empty() {
+        let _ = write!(text, " at {}", listed(&places));
+    }
+    text
+}
+
+/// What a clean run was clean of.
+fn looked_at(report: &Report) -> String {
+    let spots = &report.findings.spots;
+    let total =
+        |wanted: fn(&SpotKind) -> bool| spots.iter().filter(|spot| wanted(&spot.kind)).map(|spot| spot.count).sum();
+    let outputs: u64 = total(|kind| matches!(kind, SpotKind::Output { .. }));
+    let decisions: u64 = total(|kind| matches!(kind, SpotKind::Branch { .. } | SpotKind::Mask));
+    let conversions: u64 = total(|kind| matches!(kind, SpotKind::ToInt));
+    let mut text = format!(
+        "looked at {}, {} and {}",
+        counted(outputs, "number printed", "numbers printed"),
+        counted(decisions, "decision", "decisions"),
+        counted(conversions, "conversion to an integer", "conversions to integers"),
+    );
+    // How far off the operands of decisions and conversions are matters only when they come out otherwise.
+    let printed = spots.iter().filter(|spot| matches!(spot.kind, SpotKind::Output { .. }));
+    match printed.max_by(|a, b| a.max_bits.total_cmp(&b.max_bits)) {
+        Some(worst) if worst.max_bits > 0.0 => {
+            let place = format!("{} at {}", spot_noun(worst, "a "), report.sites.spot(worst).short());
+            let _ = write!(text, "; the worst error is {}, in {place}", bits(worst.max_bits));
+        }
+        Some(_) => text += "; every number printed is as exact as it can be",
+        None if decisions == 0 && conversions == 0 => text += ": an error had nowhere to show",
+        None => {}
+    }
+    text
+}
+
+fn notes(report: &Report) -> Vec<String> {
+    let totals = &report.findings.totals;
+    let mut notes: Vec<String> = report.run.notes.iter().map(|note| format!("note: {note}")).collect();
+    if totals.corrupt_records > 0 {
+        notes.push(format!(
+            "note: {} of the log could not be read, {} skipped: what happened there is missing above",
+            counted(totals.corrupt_records, "record", "records"),
+            counted(totals.skipped_bytes, "byte", "bytes"),
+        ));
+    }
+    let failures = &report.findings.check_failures;
+    if !failures.is_empty() {
+        notes.push(format!(
+            "check: {} of {} differ from what fpgrind predicted: a bug in fpgrind, please report it",
+            count(failures.len() as u64),
+            counted(totals.checks, "result", "results"),
+        ));
+        for failure in failures.iter().take(5) {
+            let place = report.sites.instruction(failure.pc).full();
+            notes.push(format!("       {place}: native {:#x}, predicted {:#x}", failure.native, failure.predicted));
+        }
+    } else if report.run.check {
+        notes.push(format!("check: {} as predicted", counted(totals.checks, "result", "results")));
+    }
+    notes
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [item] => item.clone(),
+        [items @ .., last] => format!("{} and {last}", items.join(", ")),
+    }
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

@@ -1,0 +1,63 @@
+//! How fpgrind ends: as the program did, so that whoever started it sees no difference.
+
+use fpgrind_dbt::End;
+
+/// fpgrind itself failed: the convention of env, nohup and timeout.
+pub const FPGRIND_FAILED: i32 = 125;
+
+/// Why fpgrind ends before the program could: one sentence, and the exit status.
+#[derive(Debug)]
+pub struct Failure {
+    pub sentence: String,
+    pub status: i32,
+}
+
+impl Failure {
+    pub fn own(sentence: String) -> Failure {
+        Failure { sentence, status: FPGRIND_FAILED }
+    }
+}
+
+/// Lets the keyboard's signals reach the program only. They go to the whole foreground process group: the program dies
+/// of them or not, as it decides, and fpgrind stays to report.
+pub fn leave_keyboard_signals_to_the_program() {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: `action` is a valid sigaction, and a handler that does nothing is safe at any moment. It is a handler, not
+        // SIG_IGN, because execve resets handlers but passes ignored signals on; SIG_IGN inherited from our parent stays.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut action);
+            if action.sa_sigaction != libc::SIG_IGN {
+                action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+                action.sa_flags = libc::SA_RESTART;
+                libc::sigaction(signal, &action, std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// Ends this process the way the program ended.
+pub fn end_like(end: &End) -> ! {
+    match *end {
+        End::Exited(status) => std::process::exit(status),
+        End::Killed(signal) => die_by(signal),
+    }
+}
+
+fn die_by(signal: i32) -> ! {
+    // SAFETY: plain system calls on our own process; `set` is initialised by sigemptyset.
+    unsafe {
+        // If there is a core to look at it is the program's, not ours. RLIMIT_CORE would not do: a limit of 0 does not
+        // stop a core that is piped to a handler (core(5)).
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+        libc::raise(signal);
+    }
+    // Not reached: the program just died of this signal, so its default is to kill. If it is not, the shell's number for it.
+    std::process::exit(128 + signal)
+}

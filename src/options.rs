@@ -1,0 +1,187 @@
+//! Every option, its help and its limits.
+
+use clap::error::ErrorKind;
+use clap::{ArgAction, Parser, ValueEnum};
+use fpgrind_analysis::Config;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  fpgrind ./simulation input.dat        what loses the digits that the results lack?
+  fpgrind --out report ./simulation     with the full report in ./report/
+  fpgrind --precision 1000 ./solver     against reals of 1000 bits
+  fpgrind python3 model.py --fast       any program, with options of its own
+  fpgrind dump-ir ./solver main         how fpgrind reads a function (a program of that name: ./dump-ir)
+
+The program's input, output and exit status are its own; fpgrind speaks at the end, on stderr.
+Exit status: the program's; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
+
+/// Finds the expressions behind a program's inaccurate floating-point results.
+#[derive(Parser, Debug)]
+#[command(
+    version,
+    disable_help_flag = true,
+    after_help = EXAMPLES,
+    override_usage = "fpgrind [OPTIONS] [--] PROGRAM [ARGS...]"
+)]
+pub struct Options {
+    /// How much to do
+    #[arg(long, value_enum, default_value_t = Mode::Analyse)]
+    pub mode: Mode,
+
+    /// Bits of the reals to compare with, 64 to 100000
+    #[arg(long, value_name = "BITS", default_value_t = Config::default().precision)]
+    #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(64..=100_000))]
+    pub precision: u32,
+
+    /// Bits of error from which an operation or a result is called inaccurate
+    #[arg(long, value_name = "BITS", default_value_t = Config::default().threshold)]
+    #[arg(allow_negative_numbers = true, value_parser = bits_of_error)]
+    pub threshold: f64,
+
+    /// Levels of operations shown in an expression, 1 to 100
+    #[arg(long, value_name = "N", default_value_t = Config::default().max_depth as u16)]
+    #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub max_depth: u16,
+
+    /// Folder for the report [default: ./fpgrind-PROGRAM.PID]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Write the summary to a file instead of stderr
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+
+    /// Say nothing unless something fails
+    #[arg(long)]
+    pub quiet: bool,
+
+    /// Compare what fpgrind computes with what the program did, operation by operation
+    #[arg(long)]
+    pub check: bool,
+
+    /// Print this help
+    #[arg(long, short, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+
+    // With trailing_var_arg, everything from the program's name on is the program's, options included.
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, hide = true)]
+    pub command: Vec<OsString>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Find the causes of inaccurate results
+    Analyse,
+    /// Log what would be analysed, and discard it
+    Log,
+    /// Run the program in translation only
+    None,
+}
+
+impl Options {
+    /// The options of this process, or what to print and the status to exit with.
+    pub fn read() -> Result<Options, Misuse> {
+        Options::try_parse().map_err(Misuse::from)
+    }
+
+    pub fn analysis(&self) -> Config {
+        Config { precision: self.precision, threshold: self.threshold, max_depth: self.max_depth.into() }
+    }
+}
+
+/// Why there is nothing to run.
+#[derive(Debug)]
+pub enum Misuse {
+    /// Not a misuse at all: help or version, to print on stdout.
+    Asked(String),
+    /// One sentence.
+    Wrong(String),
+}
+
+impl From<clap::Error> for Misuse {
+    fn from(error: clap::Error) -> Misuse {
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Misuse::Asked(error.render().to_string()),
+            ErrorKind::MissingRequiredArgument => {
+                Misuse::Wrong("no program to run was named; `fpgrind --help` shows examples.".into())
+            }
+            // clap explains at length; its first line is the part that says what is wrong.
+            _ => {
+                let rendered = error.render().to_string();
+                let first = rendered.lines().next().unwrap_or_default();
+                let problem = first.strip_prefix("error: ").unwrap_or(first);
+                Misuse::Wrong(format!("{problem}; `fpgrind --help` lists the options."))
+            }
+        }
+    }
+}
+
+fn bits_of_error(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(bits) if (0.0..=64.0).contains(&bits) => Ok(bits),
+        _ => Err("it must be a number from 0 to 64".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Options, Misuse> {
+        Options::try_parse_from(std::iter::once(&"fpgrind").chain(arguments)).map_err(Misuse::from)
+    }
+
+    fn sentence(arguments: &[&str]) -> String {
+        match parse(arguments) {
+            Err(Misuse::Wrong(sentence)) => sentence,
+            other => panic!("{arguments:?} must be refused, but gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn everything_from_the_programs_name_on_is_the_programs() {
+        let options = parse(&["--quiet", "prog", "--check", "-x", "--", "--out", "y"]).expect("valid");
+        assert_eq!(options.command, ["prog", "--check", "-x", "--", "--out", "y"]);
+        assert!(options.quiet && !options.check && options.out.is_none());
+    }
+
+    #[test]
+    fn a_double_dash_ends_the_options() {
+        assert_eq!(
+            parse(&["--check", "--", "--odd-name", "--quiet"]).expect("valid").command,
+            ["--odd-name", "--quiet"]
+        );
+    }
+
+    #[test]
+    fn an_unknown_option_is_named_in_one_sentence() {
+        let sentence = sentence(&["--frobnicate", "prog"]);
+        assert!(sentence.contains("--frobnicate") && !sentence.contains('\n'), "{sentence}");
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_range() {
+        for precision in ["0", "63", "100001", "1000000000", "-1", "many"] {
+            let sentence = sentence(&["--precision", precision, "prog"]);
+            assert!(sentence.contains("precision") && !sentence.contains('\n'), "{sentence}");
+        }
+        for (option, value) in [("--threshold", "nan"), ("--threshold", "-1"), ("--max-depth", "0"), ("--mode", "fast")]
+        {
+            assert!(!sentence(&[option, value, "prog"]).contains('\n'));
+        }
+    }
+
+    #[test]
+    fn help_is_short_and_has_examples() {
+        let Err(Misuse::Asked(help)) = parse(&["--help"]) else { panic!("--help prints help") };
+        assert!(help.contains("fpgrind ./simulation") && help.lines().count() < 50, "{help}");
+    }
+
+    #[test]
+    fn no_program_is_a_misuse() {
+        assert!(sentence(&[]).contains("no program"));
+        assert!(sentence(&["--quiet"]).contains("no program"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Runs a program under the translator, with as much analysis as was asked for, and says what was found.
+
+use crate::ending::{FPGRIND_FAILED, Failure, leave_keyboard_signals_to_the_program};
+use crate::options::{Mode, Options};
+use crate::output::{Summary, default_folder, prepare_folder, say};
+use fpgrind_analysis::Analysis;
+use fpgrind_analysis::log::Event;
+use fpgrind_dbt::program::{self, Program};
+use fpgrind_dbt::{End, Logging, Run};
+use fpgrind_report::{Report, RunInfo};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Runs the program that the options name to its end. Nothing is started unless what the report needs is there.
+pub fn run(options: &Options) -> Result<End, Failure> {
+    let program = program::resolve(options.command.clone())
+        .map_err(|error| Failure { sentence: error.to_string(), status: error.exit_status() })?;
+    let mut summary = Summary::open(options.log.as_deref(), options.quiet).map_err(Failure::own)?;
+    match options.mode {
+        Mode::Analyse => analyse(&program, options, &mut summary),
+        Mode::Log => {
+            let mut bytes = 0;
+            let count = |event: Event<'_>| {
+                if let Event::Records(records) = event {
+                    bytes += records.len() as u64;
+                }
+            };
+            let run = translate(&program, Some(Logging { check: options.check }), count)?;
+            summary.write(&remarks_of(&run));
+            summary.write(&format!("fpgrind: {bytes} bytes of log were written and discarded\n"));
+            Ok(run.end)
+        }
+        Mode::None => {
+            let run = translate(&program, None, |_| {})?;
+            summary.write(&remarks_of(&run));
+            Ok(run.end)
+        }
+    }
+}
+
+fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Result<End, Failure> {
+    let folder = match &options.out {
+        Some(folder) => prepare_folder(folder).map(|()| folder.clone()).map_err(Failure::own)?,
+        None => default_folder(program.path.as_os_str()),
+    };
+    let started = Instant::now();
+    let mut analysis = Analysis::new(options.analysis());
+    let run = translate(program, Some(Logging { check: options.check }), |event| analysis.event(event))?;
+    let findings = analysis.finish();
+    let info = RunInfo {
+        program: program.path.to_string_lossy().into_owned(),
+        args: program.argv.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        seconds: started.elapsed().as_secs_f64(),
+        notes: run.remarks,
+        check: options.check,
+        threshold: options.threshold,
+        out: Some(folder.clone()),
+    };
+    let report = write_report(folder, Report::new(findings, info));
+    summary.write(&fpgrind_report::summary(&report));
+    Ok(if report.findings.check_failures.is_empty() { run.end } else { failed_check(run.end) })
+}
+
+fn translate(
+    program: &Program,
+    logging: Option<Logging>,
+    consumer: impl FnMut(Event<'_>) + Send,
+) -> Result<Run, Failure> {
+    leave_keyboard_signals_to_the_program();
+    let options = fpgrind_dbt::Options { logging };
+    fpgrind_dbt::run(program, &options, consumer).map_err(|error| Failure::own(error.to_string()))
+}
+
+/// Writes the report's files. If that fails the summary must still be shown, without promising a folder.
+fn write_report(folder: PathBuf, mut report: Report) -> Report {
+    if let Err(error) = fpgrind_report::write(&folder, &report) {
+        say(&format!("no report could be written into {}: {error}; name a folder with --out.", folder.display()));
+        report.run.out = None;
+    }
+    report
+}
+
+/// A disagreement is a bug of fpgrind, which the summary describes. It must not pass for success.
+fn failed_check(end: End) -> End {
+    say("--check found that fpgrind computed other values than the program did; this is a bug in fpgrind.");
+    match end {
+        End::Exited(0) => End::Exited(FPGRIND_FAILED),
+        other => other,
+    }
+}
+
+fn remarks_of(run: &Run) -> String {
+    run.remarks.iter().map(|remark| format!("fpgrind: {remark}\n")).collect()
+}

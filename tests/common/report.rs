@@ -1,0 +1,92 @@
+//! A guest program's report, with the questions that tests ask of it.
+
+use super::{Outcome, build, expression, fpgrind, native, run, scratch};
+use serde_json::Value;
+use std::path::PathBuf;
+
+pub struct Report {
+    /// Which program, how built: to be shown when a test fails.
+    pub of: String,
+    pub json: Value,
+    pub outcome: Outcome,
+    /// The folder with the report's files.
+    pub folder: PathBuf,
+}
+
+/// Builds a C file, runs it natively and under fpgrind with --check, and asserts what must be true of every run: the
+/// program prints and ends as it does natively, and fpgrind computed what the program did.
+pub fn analyse(source: &str, flags: &[&str]) -> Report {
+    let program = build(source, flags);
+    let of = format!("{source} {}", flags.join(" "));
+    let folder = scratch(&format!("{}{}", source.replace('/', "-"), flags.concat()));
+    let out = folder.to_str().expect("test paths are UTF-8");
+    let mut analysed = fpgrind(&["--check", "--out", out], &[&program]);
+    let mut plain = native(&[&program]);
+    // Programs that write files write them here.
+    analysed.current_dir(&folder);
+    plain.current_dir(&folder);
+    let (outcome, natively) = (run(analysed, b""), run(plain, b""));
+    assert_eq!((&outcome.stdout, outcome.status), (&natively.stdout, natively.status), "{of}: {}", outcome.stderr);
+    let text = std::fs::read_to_string(folder.join("report.json"))
+        .unwrap_or_else(|error| panic!("{of} left no report.json: {error}; it said: {}", outcome.stderr));
+    let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{of}: report.json: {error}"));
+    assert_eq!(json["check_failures"], Value::Array(vec![]), "{of}");
+    assert_eq!(json["totals"]["corrupt_records"], 0, "{of}");
+    Report { of, json, outcome, folder }
+}
+
+impl Report {
+    pub fn causes(&self) -> &[Value] {
+        self.json["causes"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// The causes whose expression is this one, in FPCore's notation, up to renaming.
+    pub fn causes_like(&self, expected: &str) -> Vec<&Value> {
+        self.causes().iter().filter(|cause| expression::same(expected, text(&cause["fpcore"]))).collect()
+    }
+
+    /// The one cause there is, which must have this expression.
+    pub fn only_cause(&self, expected: &str) -> &Value {
+        let [cause] = self.causes() else { panic!("{}: one cause expected in {}", self.of, self.outcome.stderr) };
+        assert!(
+            expression::same(expected, text(&cause["fpcore"])),
+            "{}: {} expected, not {}",
+            self.of,
+            expected,
+            cause["fpcore"]
+        );
+        cause
+    }
+
+    pub fn spots<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.json["spots"].as_array().into_iter().flatten().filter(move |spot| spot["kind"] == kind)
+    }
+
+    /// Spots of all kinds where something was wrong.
+    pub fn wrong_spots(&self) -> Vec<&Value> {
+        let spots = self.json["spots"].as_array().into_iter().flatten();
+        spots.filter(|spot| spot["wrong"].as_u64() != Some(0)).collect()
+    }
+
+    pub fn assert_clean(&self) {
+        assert!(self.causes().is_empty(), "{}: {}", self.of, self.outcome.stderr);
+        assert!(self.wrong_spots().is_empty(), "{}: {:#?}", self.of, self.wrong_spots());
+        assert!(self.json["totals"]["operations"].as_u64() > Some(0), "{}: nothing was analysed", self.of);
+    }
+}
+
+/// The values of a cause's variable, `seen` or `erroneous`, from the least to the greatest.
+pub fn range(variable: &Value, which: &str) -> (f64, f64) {
+    let ranges = &variable[which];
+    let ends = ["negative", "positive"].iter().filter_map(|sign| ranges[sign].as_array()).flatten().map(number);
+    let zero = (ranges["zero"] == true).then_some(0.0);
+    ends.chain(zero).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)))
+}
+
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| text(value).parse().expect("NaN and infinities are strings"))
+}
+
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

@@ -1,0 +1,60 @@
+//! What library functions mean.
+//!
+//! The translator sees every function as code. Of some it must know more: that `exp` is one operation and not two
+//! hundred instructions, that `memcpy` takes shadows along, that `printf` shows numbers to somebody. This crate
+//! maps a symbol's name to that knowledge, and reads the arguments of output functions out of a call. It
+//! knows nothing of processes: registers come as numbers, memory through a function.
+
+mod call;
+mod copies;
+mod format;
+mod math;
+mod outputs;
+mod quiet;
+
+pub use call::{CallState, Memory};
+pub use copies::{Copy, copy};
+pub use math::{Math, math};
+pub use outputs::{OUTPUT_NAMES, OutputFunction, Passing, arguments, output, output_call};
+pub use quiet::is_quiet_module;
+
+/// What a function is to the analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrapper {
+    /// One operation on floats, computed by its real counterpart; its own instructions are not looked at.
+    Math(Math),
+    /// Memory is copied, and shadows with it.
+    Copy(Copy),
+    /// Floats are shown to the outside: a spot.
+    Output(OutputFunction),
+}
+
+/// The wrapper for a symbol, by its name as symbol tables spell it: `exp`, `exp@@GLIBC_2.29`, `__exp_fma`. Names are
+/// all that is looked at: whether a `log` is the library's and not the program's own, the caller knows from the
+/// module.
+pub fn wrapper(symbol: &str) -> Option<Wrapper> {
+    math(symbol)
+        .map(Wrapper::Math)
+        .or_else(|| copy(symbol).map(Wrapper::Copy))
+        .or_else(|| output(symbol).map(Wrapper::Output))
+}
+
+/// A symbol's name without its version: `exp@@GLIBC_2.29` is `exp`.
+fn unversioned(symbol: &str) -> &str {
+    symbol.split('@').next().unwrap_or(symbol)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_wrapper_is_found_by_its_symbol() {
+        assert!(matches!(wrapper("pow@@GLIBC_2.29"), Some(Wrapper::Math(_))));
+        assert!(matches!(wrapper("memcpy@@GLIBC_2.14"), Some(Wrapper::Copy(_))));
+        assert!(matches!(wrapper("printf@GLIBC_2.2.5"), Some(Wrapper::Output(_))));
+        for unknown in ["", "@", "main", "__", "_IO_", "memset", "scanf"] {
+            assert_eq!(wrapper(unknown), None, "{unknown}");
+        }
+    }
+}

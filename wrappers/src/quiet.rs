@@ -1,0 +1,93 @@
+//! Modules whose own code is not analysed.
+//!
+//! The C library, its mathematical part and the dynamic linker are full of deliberate cancellations, bit tricks and
+//! table lookups that end in correct results. Reported as causes they would be noise: the user cannot change them,
+//! and most are right. What their functions mean is said by the wrappers instead.
+
+use std::path::Path;
+
+/// Library names before `.so` or `-VERSION.so`: glibc's parts (those that were libraries of their own until 2.34
+/// included) and musl's, whose C library and dynamic linker are one file.
+const LIBRARIES: &[&str] = &[
+    "libc",
+    "libm",
+    "libmvec",
+    "libpthread",
+    "libdl",
+    "librt",
+    "libresolv",
+    "libutil",
+    "libanl",
+    "libcrypt",
+    "libnsl",
+    "ld",
+];
+
+/// Is this module one whose own code is not looked at?
+pub fn is_quiet_module(path: impl AsRef<Path>) -> bool {
+    let Some(file) = path.as_ref().file_name().and_then(|name| name.to_str()) else { return false };
+    if is_shared_object(file, "ld-linux") || is_shared_object(file, "ld-musl") || is_shared_object(file, "libc.musl") {
+        return true;
+    }
+    let Some((name, _)) = file.split_once(".so") else { return false };
+    let name = match name.split_once('-') {
+        // libm-2.31.so, as glibc called its files until 2.34.
+        Some((name, version)) if version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => name,
+        Some(_) => return false,
+        None => name,
+    };
+    LIBRARIES.contains(&name) && is_shared_object(file, name)
+}
+
+/// `ld-linux-x86-64.so.2` is `ld-linux` with something behind it and the ending of a shared object.
+fn is_shared_object(file: &str, beginning: &str) -> bool {
+    let Some(rest) = file.strip_prefix(beginning) else { return false };
+    let Some((middle, version)) = rest.split_once(".so") else { return false };
+    (middle.is_empty() || middle.starts_with('-'))
+        && (version.is_empty() || version.starts_with('.'))
+        && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_c_library_and_its_relatives_are_quiet() {
+        for path in [
+            "/lib/x86_64-linux-gnu/libc.so.6",
+            "/usr/lib/libm.so.6",
+            "/lib/x86_64-linux-gnu/libm-2.31.so",
+            "libc-2.17.so",
+            "/lib64/ld-linux-x86-64.so.2",
+            "/lib/ld-2.31.so",
+            "/lib/ld-musl-x86_64.so.1",
+            "/lib/libc.musl-x86_64.so.1",
+            "libmvec.so.1",
+            "libpthread.so.0",
+            "libdl.so.2",
+        ] {
+            assert!(is_quiet_module(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn programs_and_other_libraries_are_not_quiet() {
+        for path in [
+            "/usr/bin/plotter",
+            "/lib/libmpfr.so.6",
+            "libmath.so",
+            "libc++.so.1",
+            "libcblas.so.3",
+            "libm-tricks.so",
+            "libm.sound",
+            "ld",
+            "libm",
+            "",
+            "/",
+            "libopenblas.so.0",
+        ] {
+            assert!(!is_quiet_module(path), "{path}");
+        }
+    }
+}
