@@ -18,25 +18,6 @@ impl Failure {
     }
 }
 
-/// Lets the keyboard's signals reach the program only. They go to the whole foreground process group: the program dies
-/// of them or not, as it decides, and fpgrind stays to report.
-pub fn leave_keyboard_signals_to_the_program() {
-    extern "C" fn nothing(_signal: libc::c_int) {}
-    for signal in [libc::SIGINT, libc::SIGQUIT] {
-        // SAFETY: `action` is a valid sigaction, and a handler that does nothing is safe at any moment. It is a handler, not
-        // SIG_IGN, because execve resets handlers but passes ignored signals on; SIG_IGN inherited from our parent stays.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(signal, std::ptr::null(), &mut action);
-            if action.sa_sigaction != libc::SIG_IGN {
-                action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
-                action.sa_flags = libc::SA_RESTART;
-                libc::sigaction(signal, &action, std::ptr::null_mut());
-            }
-        }
-    }
-}
-
 /// Ends this process the way the program ended.
 pub fn end_like(end: &End) -> ! {
     match *end {

@@ -1,6 +1,6 @@
 //! Runs a program under the translator, with as much analysis as was asked for, and says what was found.
 
-use crate::ending::{FPGRIND_FAILED, Failure, leave_keyboard_signals_to_the_program};
+use crate::ending::{FPGRIND_FAILED, Failure};
 use crate::options::{Mode, Options};
 use crate::output::{Summary, default_folder, prepare_folder, say};
 use fpgrind_analysis::Analysis;
@@ -44,9 +44,9 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
         None => default_folder(program.path.as_os_str()),
     };
     let started = Instant::now();
-    let mut analysis = Analysis::new(options.analysis());
+    let mut analysis = Movable(Analysis::new(options.analysis()));
     let run = translate(program, Some(Logging { check: options.check }), |event| analysis.event(event))?;
-    let findings = analysis.finish();
+    let findings = analysis.0.finish();
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),
         args: program.argv.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
@@ -61,12 +61,24 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     Ok(if report.findings.check_failures.is_empty() { run.end } else { failed_check(run.end) })
 }
 
+/// An analysis that another thread may borrow.
+struct Movable(Analysis);
+
+// SAFETY: an analysis shares its nodes within itself only (they are `Rc`s, made by it and never handed out), and one thread at a
+// time uses it: the translator's consumer while the program runs, and this one after that thread has ended.
+unsafe impl Send for Movable {}
+
+impl Movable {
+    fn event(&mut self, event: Event<'_>) {
+        self.0.event(event);
+    }
+}
+
 fn translate(
     program: &Program,
     logging: Option<Logging>,
     consumer: impl FnMut(Event<'_>) + Send,
 ) -> Result<Run, Failure> {
-    leave_keyboard_signals_to_the_program();
     let options = fpgrind_dbt::Options { logging };
     fpgrind_dbt::run(program, &options, consumer).map_err(|error| Failure::own(error.to_string()))
 }

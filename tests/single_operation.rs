@@ -36,7 +36,8 @@ struct Run {
 
 impl Run {
     fn new(cpu: &mut Cpu, program: &[(Instruction, Vec<u8>)], state: State) -> Run {
-        let moment = |cpu: &mut Cpu, state| Moment { state, memory: *cpu.memory(), memory_address: cpu.memory_address() };
+        let moment =
+            |cpu: &mut Cpu, state| Moment { state, memory: *cpu.memory(), memory_address: cpu.memory_address() };
         let mut moments = vec![moment(cpu, state)];
         for (_, bytes) in program {
             let before = moments[moments.len() - 1].state.clone();
@@ -338,7 +339,8 @@ fn sequences_of_lifted_instructions_do_what_the_cpu_does() {
             }
             // Integer stores are not followed, so they leave shadows behind that no longer agree.
             let stores_integer = |instr: &Instruction| {
-                instr.op0_kind() == OpKind::Memory && !(instr.op1_kind() == OpKind::Register && instr.op1_register().is_xmm())
+                instr.op0_kind() == OpKind::Memory
+                    && !(instr.op1_kind() == OpKind::Register && instr.op1_register().is_xmm())
             };
             if run.instrs.iter().any(stores_integer) {
                 continue;
@@ -356,6 +358,9 @@ fn sequences_of_lifted_instructions_do_what_the_cpu_does() {
         assert_eq!(findings.check_failures, [], "{what}");
         assert_eq!(findings.totals.corrupt_records, 0, "{what}");
     }
-    println!("shadows compared: {} in vector registers, {} in general registers, {} in memory", shadows[0], shadows[1], shadows[2]);
+    println!(
+        "shadows compared: {} in vector registers, {} in general registers, {} in memory",
+        shadows[0], shadows[1], shadows[2]
+    );
     assert!(shadows.iter().all(|&count| count > 100), "{shadows:?}");
 }

@@ -37,8 +37,13 @@ impl Sets {
         &self.members[set.0 as usize]
     }
 
-    pub fn single(&mut self, candidate: u32) -> Influences {
-        self.intern(vec![candidate])
+    /// The set with one more member.
+    pub fn with(&mut self, set: Influences, candidate: u32) -> Influences {
+        if self.members(set).binary_search(&candidate).is_ok() {
+            return set;
+        }
+        let single = self.intern(vec![candidate]);
+        self.union(set, single)
     }
 
     pub fn union(&mut self, a: Influences, b: Influences) -> Influences {
@@ -79,7 +84,7 @@ mod tests {
     #[test]
     fn equal_sets_are_one_set_however_they_were_made() {
         let mut sets = Sets::new();
-        let [a, b, c] = [7, 3, 5].map(|candidate| sets.single(candidate));
+        let [a, b, c] = [7, 3, 5].map(|candidate| sets.with(Influences::NONE, candidate));
         let ab = sets.union(a, b);
         let bc = sets.union(b, c);
         let left = sets.union(ab, c);
@@ -87,6 +92,8 @@ mod tests {
         assert_eq!(left, right);
         assert_eq!(sets.members(left), [3, 5, 7]);
         assert_eq!(sets.union(left, b), left);
+        assert_eq!(sets.with(ab, 5), left);
+        assert_eq!(sets.with(left, 5), left);
         assert_eq!(sets.union(Influences::NONE, a), a);
     }
 }

@@ -212,7 +212,7 @@ mod tests {
             real: Mpfr::exactly(64, value),
             rounded: value.to_bits(),
             ulps: 0,
-            args: Args::new(),
+            args: Args::none(),
         })))
     }
 

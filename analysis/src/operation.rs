@@ -8,7 +8,6 @@ use crate::real::Real;
 use crate::site::{Sites, Verdict};
 use crate::trace::{Args, Node, Pruner, Term};
 use fpgrind_ir::{Operator, Outcome, Type};
-use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// What all operations share.
@@ -65,8 +64,8 @@ impl<R: Real> Operations<R> {
             for (scratch, bits) in self.scratch.iter_mut().zip(args) {
                 scratch.assign(error::value(from, *bits));
             }
-            let reals: SmallVec<[&R; 3]> = self.scratch.iter().take(args.len()).collect();
-            R::apply(operator, &reals).rounded(ty)
+            let [a, b, c] = &self.scratch;
+            R::apply(operator, &[a, b, c][..args.len().min(3)]).rounded(ty)
         })
     }
 
@@ -96,28 +95,30 @@ impl<R: Real> Operations<R> {
 
     /// The operation on the reals of its arguments.
     fn real(&mut self, operator: Operator, args: &[Term<R>]) -> R {
-        R::apply(operator, &self.reals(args))
+        R::apply(operator, &self.reals(args)[..args.len().min(3)])
     }
 
     /// How two floats compare in the reals.
     pub fn compare(&mut self, a: &Term<R>, b: &Term<R>) -> Outcome {
-        match self.reals([a, b])[..] {
-            [a, b] => a.compare(b).into(),
-            _ => Outcome::Unordered,
-        }
+        let terms = [a.clone(), b.clone()];
+        let [a, b, _] = self.reals(&terms);
+        a.compare(b).into()
     }
 
-    fn reals<'a>(&'a mut self, terms: impl IntoIterator<Item = &'a Term<R>> + Clone) -> SmallVec<[&'a R; 3]> {
-        for (scratch, term) in self.scratch.iter_mut().zip(terms.clone()) {
+    /// The reals of up to three floats, and something where there are fewer.
+    fn reals<'a>(&'a mut self, terms: &'a [Term<R>]) -> [&'a R; 3] {
+        for (scratch, term) in self.scratch.iter_mut().zip(terms) {
             if let Term::Leaf(_) = term {
                 scratch.assign(term.value());
             }
         }
-        let real = |(term, scratch): (&'a Term<R>, &'a R)| match term {
-            Term::Leaf(_) => scratch,
-            Term::Node(node) => &node.real,
-        };
-        terms.into_iter().zip(&self.scratch).map(real).collect()
+        let mut reals = self.scratch.each_ref();
+        for (real, term) in reals.iter_mut().zip(terms) {
+            if let Term::Node(node) = term {
+                *real = &node.real;
+            }
+        }
+        reals
     }
 
     /// Local error: what the operation gets wrong on arguments that are right.
@@ -140,8 +141,7 @@ impl<R: Real> Operations<R> {
         let local = if args.iter().all(|arg| arg.rounded() == arg.bits()) {
             ulps
         } else {
-            let right: SmallVec<[u64; 3]> = args.iter().map(Term::rounded).collect();
-            let result = self.native(operator, from, ty, &right, mxcsr);
+            let result = self.native(operator, from, ty, &each(args, Term::rounded)[..args.len()], mxcsr);
             error::ulps(ty, result, rounded)
         };
         // A NaN that was one before, or that only the reals have, is not this operation's doing.
@@ -184,11 +184,19 @@ impl<R: Real> Operations<R> {
             }
         }
         if let Some(site) = site.filter(|_| verdict != Verdict::Fine) {
-            let own = self.sets.single(site as u32);
-            all = self.sets.union(all, own);
+            all = self.sets.with(all, site as u32);
         }
         (all, verdict)
     }
+}
+
+/// Something about each argument, and zeros where there are fewer than three.
+pub fn each<R>(args: &[Term<R>], of: impl Fn(&Term<R>) -> u64) -> [u64; 3] {
+    let mut bits = [0; 3];
+    for (bits, arg) in bits.iter_mut().zip(args) {
+        *bits = of(arg);
+    }
+    bits
 }
 
 /// Operations that never round.

@@ -99,8 +99,7 @@ pub enum Step {
         operator: Operator,
         ty: Type,
         args: SmallVec<[Index; 3]>,
-        return_address: Option<Index>,
-        pc: u64,
+        caller: Index,
     },
     Leave {
         result: Index,
@@ -181,17 +180,12 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
         Op::Store { addr, value } => Step::Store { addr: *addr, ty: type_of(*value)?, value: value.index() },
         Op::SetMxcsr { value } => Step::SetMxcsr { value: value.index() },
         Op::Copy { dst, src, len } => Step::Copy { dst: dst.index(), src: src.index(), len: len.index() },
-        Op::Enter { operator, args } => {
-            // The last argument, beyond the operator's, is the address that the call returns to: it tells calls apart.
-            let (floats, rest) = args.split_at_checked(operator.arity())?;
-            Step::Enter {
-                operator: *operator,
-                ty: type_of(*floats.first()?)?,
-                args: floats.iter().map(|arg| arg.index()).collect(),
-                return_address: rest.first().map(|address| address.index()),
-                pc,
-            }
-        }
+        Op::Enter { operator, args, caller } => Step::Enter {
+            operator: *operator,
+            ty: type_of(*args.first()?)?,
+            args: args.iter().map(|arg| arg.index()).collect(),
+            caller: caller.index(),
+        },
         Op::Leave { result, place } => Step::Leave { result: result.index(), ty: type_of(*result)?, place: *place },
         Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, pc },
     })

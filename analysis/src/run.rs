@@ -5,7 +5,7 @@ use crate::consume::Analysis;
 use crate::findings::CheckFailure;
 use crate::memory::Memory;
 use crate::native::{self, Direction, MXCSR_DEFAULT};
-use crate::operation::Request;
+use crate::operation::{Request, each};
 use crate::program::{Index, Program, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Registers, Value};
@@ -13,7 +13,6 @@ use crate::site::SiteKey;
 use crate::spots::Visit;
 use crate::trace::{Args, Term};
 use fpgrind_ir::{Addr, GRANULE, Operator, Slot, Type};
-use smallvec::SmallVec;
 
 /// What the analysis knows of a guest thread.
 pub struct Thread<R> {
@@ -78,30 +77,30 @@ impl<R: Real> Analysis<R> {
             self.thread.frame.resize_with(program.steps.len(), || Value::plain(0));
         }
         for (index, step) in program.steps.iter().enumerate() {
-            if let Some(value) = self.step(step, record) {
-                self.thread.frame[index] = value;
-            }
+            self.step(index, step, record);
         }
     }
 
-    /// Does a step; the value that it defines, if it does.
-    fn step(&mut self, step: &Step, record: &[u8]) -> Option<Value<R>> {
+    /// Does a step; what it defines becomes the value with this number.
+    fn step(&mut self, index: Index, step: &Step, record: &[u8]) {
         let thread = &mut self.thread;
         match step {
-            Step::Nothing => None,
+            Step::Nothing => {}
             Step::Live { place, ty, slot } => {
                 let bits = logged(record, *slot, *ty);
-                Some(thread.registers.live(*place, *ty, bits, &mut self.totals.stale_shadows))
+                self.thread.frame[index] = thread.registers.live(*place, *ty, bits, &mut self.totals.stale_shadows);
             }
-            Step::Fresh { ty, slot } => Some(Value::plain(logged(record, *slot, *ty))),
+            Step::Fresh { ty, slot } => self.thread.frame[index] = Value::plain(logged(record, *slot, *ty)),
             Step::Load { addr, ty, slot } => {
                 let address = thread.address(addr);
                 let bits = logged(record, *slot, *ty);
-                Some(thread.memory.load(address, *ty, bits, &mut self.totals.stale_shadows))
+                self.thread.frame[index] = thread.memory.load(address, *ty, bits, &mut self.totals.stale_shadows);
             }
-            Step::Const { bits, ty } => Some(Value::constant(*bits, *ty)),
-            Step::Extract { from, granule, ty } => Some(extract(&thread.frame[*from], *granule, *ty)),
-            Step::Concat { parts } => Some(concat(&thread.frame, parts)),
+            Step::Const { bits, ty } => self.thread.frame[index] = Value::constant(*bits, *ty),
+            Step::Extract { from, granule, ty } => {
+                self.thread.frame[index] = extract(&thread.frame[*from], *granule, *ty)
+            }
+            Step::Concat { parts } => self.thread.frame[index] = concat(&thread.frame, parts),
             Step::Bitwise { op, ty, args: [a, b], pc } => {
                 let (operations, mxcsr) = (&mut self.operations, thread.mxcsr);
                 let operate = |operator: Operator, term: Term<R>| {
@@ -110,24 +109,23 @@ impl<R: Real> Analysis<R> {
                     let args = Args::from_iter([term]);
                     operations.operate(Request { operator, ty, args, native, pc: *pc, site: None, mxcsr })
                 };
-                Some(bitwise::apply(*op, *ty, [&thread.frame[*a], &thread.frame[*b]], operate))
+                self.thread.frame[index] = bitwise::apply(*op, *ty, [&thread.frame[*a], &thread.frame[*b]], operate);
             }
             Step::Apply { operator, from, ty, args, pc, site } => {
                 let mxcsr = thread.mxcsr;
                 let args: Args<R> = args.iter().map(|arg| thread.term(*arg, *from)).collect();
-                let bits: SmallVec<[u64; 3]> = args.iter().map(Term::bits).collect();
-                let native = self.operations.native(*operator, *from, *ty, &bits, mxcsr);
+                let bits = each(&args, Term::bits);
+                let native = self.operations.native(*operator, *from, *ty, &bits[..args.len()], mxcsr);
                 let request = Request { operator: *operator, ty: *ty, args, native, pc: *pc, site: *site, mxcsr };
-                Some(Value::of_term(self.operations.operate(request)))
+                self.thread.frame[index] = Value::of_term(self.operations.operate(request));
             }
             Step::Mask { relation, ty, args, spot } => {
                 let holds = self.decide(*spot, *ty, *args, |outcome| relation.holds(outcome));
                 let ones = if *ty == Type::F32 { u32::MAX as u128 } else { u64::MAX as u128 };
-                Some(Value::plain(if holds { ones } else { 0 }))
+                self.thread.frame[index] = Value::plain(if holds { ones } else { 0 });
             }
             Step::Branch { cond, ty, args, spot } => {
                 self.decide(*spot, *ty, *args, |outcome| cond.holds(outcome));
-                None
             }
             Step::ToInt { value, ty, rounding, bytes, spot } => {
                 let term = thread.term(*value, *ty);
@@ -140,35 +138,29 @@ impl<R: Real> Analysis<R> {
                     let visit = Visit { wrong, culprit: &term, shown: &term, influences };
                     self.spots.visit(*spot, visit, &mut self.operations.sets);
                 }
-                None
             }
             Step::Put { place, ty, value } => {
                 thread.registers.put(*place, *ty, &thread.frame[*value]);
-                None
             }
             Step::Drop { place, bytes } => {
                 thread.registers.forget(*place, *bytes);
-                None
             }
             Step::Store { addr, ty, value } => {
                 let address = thread.address(addr);
                 thread.memory.store(address, *ty, &thread.frame[*value]);
-                None
             }
             Step::SetMxcsr { value } => {
                 thread.mxcsr = thread.word(*value) as u32;
-                None
             }
             Step::Copy { dst, src, len } => {
                 let (dst, src, len) = (thread.word(*dst), thread.word(*src), thread.word(*len));
                 thread.memory.copy(dst, src, len);
-                None
             }
-            Step::Enter { operator, ty, args, return_address, pc } => {
+            Step::Enter { operator, ty, args, caller } => {
                 let args = args.iter().map(|arg| thread.term(*arg, *ty)).collect();
-                let pc = return_address.map_or(*pc, |address| thread.word(address));
+                // The call ends where it returns to: one byte before is inside it.
+                let pc = thread.word(*caller).wrapping_sub(1);
                 thread.call = Some(Call { operator: *operator, ty: *ty, args, pc });
-                None
             }
             Step::Leave { result, ty, place } => {
                 let native = thread.word(*result);
@@ -184,7 +176,6 @@ impl<R: Real> Analysis<R> {
                         self.totals.corrupt_records += 1;
                     }
                 }
-                None
             }
             Step::Check { value, ty, slot, pc } => {
                 let native = logged(record, *slot, *ty);
@@ -193,7 +184,6 @@ impl<R: Real> Analysis<R> {
                 if native != predicted && self.check_failures.len() < MAX_CHECK_FAILURES {
                     self.check_failures.push(CheckFailure { pc: *pc, native, predicted });
                 }
-                None
             }
         }
     }

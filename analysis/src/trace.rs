@@ -6,7 +6,6 @@ use crate::influence::Influences;
 use crate::real::Real;
 use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// A float without a history: it is taken to be exactly what it says.
@@ -37,7 +36,42 @@ pub struct Node<R> {
     pub args: Args<R>,
 }
 
-pub type Args<R> = SmallVec<[Term<R>; 2]>;
+/// The arguments of an operation: no operator has more than three.
+pub struct Args<R> {
+    terms: [Term<R>; 3],
+    count: u8,
+}
+
+impl<R> Args<R> {
+    pub fn none() -> Args<R> {
+        Args { terms: [const { Term::Leaf(Leaf { bits: 0, ty: Type::F64, constant: false }) }; 3], count: 0 }
+    }
+}
+
+impl<R> FromIterator<Term<R>> for Args<R> {
+    fn from_iter<I: IntoIterator<Item = Term<R>>>(terms: I) -> Args<R> {
+        let mut args = Args::none();
+        for (place, term) in args.terms.iter_mut().zip(terms) {
+            *place = term;
+            args.count += 1;
+        }
+        args
+    }
+}
+
+impl<R> std::ops::Deref for Args<R> {
+    type Target = [Term<R>];
+
+    fn deref(&self) -> &[Term<R>] {
+        &self.terms[..self.count as usize]
+    }
+}
+
+impl<R> std::ops::DerefMut for Args<R> {
+    fn deref_mut(&mut self) -> &mut [Term<R>] {
+        &mut self.terms[..self.count as usize]
+    }
+}
 
 /// A float as an operation sees it.
 pub enum Term<R> {
@@ -124,8 +158,14 @@ fn is_widening<R>(node: &Node<R>) -> bool {
 /// half of it, so that the cost per operation is constant and dropping a trace never recurses far.
 pub struct Pruner<R> {
     max_depth: u16,
-    /// Rebuilt nodes by original and levels kept. Both sides are held, so an address in here is never reused.
-    rebuilt: FxHashMap<(*const Node<R>, u16), (Rc<Node<R>>, Rc<Node<R>>)>,
+    /// By the original's address and the levels kept.
+    rebuilt: FxHashMap<(*const Node<R>, u16), Rebuilt<R>>,
+}
+
+struct Rebuilt<R> {
+    node: Rc<Node<R>>,
+    /// Held so that its address is not reused.
+    _original: Rc<Node<R>>,
 }
 
 /// Rebuilt nodes are shared between the traces of neighbours; more than these are not remembered.
@@ -163,11 +203,11 @@ impl<R: Real> Pruner<R> {
             return term.clone();
         }
         let key = (Rc::as_ptr(node), levels);
-        if let Some((_, rebuilt)) = self.rebuilt.get(&key) {
-            return Term::Node(rebuilt.clone());
+        if let Some(rebuilt) = self.rebuilt.get(&key) {
+            return Term::Node(rebuilt.node.clone());
         }
         let args: Args<R> = match levels {
-            0 => Args::new(),
+            0 => Args::none(),
             _ => node.args.iter().map(|arg| self.cut(arg, levels - 1)).collect(),
         };
         let rebuilt = Rc::new(Node {
@@ -176,7 +216,7 @@ impl<R: Real> Pruner<R> {
             real: node.real.clone(),
             ..**node
         });
-        self.rebuilt.insert(key, (node.clone(), rebuilt.clone()));
+        self.rebuilt.insert(key, Rebuilt { node: rebuilt.clone(), _original: node.clone() });
         Term::Node(rebuilt)
     }
 }

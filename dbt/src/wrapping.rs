@@ -19,12 +19,12 @@ pub fn wrapper_blocks(pc: u64, function: Function) -> [Option<Block>; 2] {
 
 fn math_enter(pc: u64, math: Math) -> Block {
     let mut block = at(pc);
-    let mut args: Vec<Value> =
+    let args: Vec<Value> =
         (0..math.operator.arity() as u8).map(|n| live(&mut block, Place::vec(n, 0), math.ty)).collect();
     let stack = live(&mut block, Place::gpr(RSP), Type::B64);
     let top = Addr { base: Some(stack), ..Addr::default() };
-    args.push(block.push(0, When::Before, Some(Type::B64), Op::Load { addr: top, slot: Slot::UNASSIGNED }));
-    block.push(0, When::Before, None, Op::Enter { operator: math.operator, args });
+    let caller = block.push(0, When::Before, Some(Type::B64), Op::Load { addr: top, slot: Slot::UNASSIGNED });
+    block.push(0, When::Before, None, Op::Enter { operator: math.operator, args, caller });
     assign_slots(block)
 }
 

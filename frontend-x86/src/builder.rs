@@ -78,7 +78,7 @@ impl Builder {
         Granule::Part { value: self.constant(Type::B32, 0), index: 0 }
     }
 
-    /// A register as MXCSR that is taken after the instruction.
+    /// What the instruction leaves in a register, taken after it.
     pub fn fresh_after(&mut self, ty: Type, reg: Reg) -> Value {
         let op = Op::Fresh { place: Place { reg, offset: 0 }, slot: Slot::UNASSIGNED };
         self.block.push(self.instr, When::After, Some(ty), op)
@@ -288,7 +288,7 @@ impl Builder {
             let granules = self.vectors[number as usize].granules;
             let known = |mask: u8| (0..4).all(|g| mask & 1 << g == 0 || matches!(granules[g], Granule::Part { .. }));
             let changed = self.changed[number as usize];
-            // Halves are checked as the doubles that they mostly are; singles that no store can log alone, in one piece.
+            // Halves are checked as the doubles that they mostly are; singles that no store can log alone, together.
             let mut one_value = |range: std::ops::Range<usize>| self.pieces(&granules[range]).len() == 1;
             let mut shapes = Vec::new();
             if changed == 0b1111 && known(0b1111) && (one_value(0..4) || !one_value(0..2) || !one_value(2..4)) {

@@ -2,7 +2,7 @@
 
 use crate::builder::{Builder, Source, mask, opaque};
 use crate::registers::Granule;
-use fpgrind_ir::{BitOp, Op, Reg};
+use fpgrind_ir::{BitOp, Op, Reg, Value};
 
 /// `destination = op(a, b)`, where `a` or `b` may be the destination.
 pub fn lower(builder: &mut Builder, op: BitOp, destination: Reg, a: Source, b: Source) {
@@ -82,7 +82,7 @@ fn lane(
     }
 }
 
-fn fill(results: &mut [Option<Granule>], value: fpgrind_ir::Value) {
+fn fill(results: &mut [Option<Granule>], value: Value) {
     for (index, result) in results.iter_mut().enumerate() {
         *result = Some(Granule::Part { value, index: index as u8 });
     }

@@ -7,7 +7,7 @@ use crate::operands::{Operand, operand, source};
 use crate::registers::Granule;
 use crate::tables::{Entry, Operation, Pattern, Pick, Rest, lookup};
 use fpgrind_ir::{Op, Operator, Reg, Relation, Type, Value};
-use iced_x86::Instruction;
+use iced_x86::{Instruction, OpKind};
 
 /// Lowers an instruction; nothing if it is not lifted, or not in this form.
 pub fn lower(builder: &mut Builder, instr: &Instruction, options: &LiftOptions) -> Option<()> {
@@ -41,7 +41,7 @@ pub fn lower(builder: &mut Builder, instr: &Instruction, options: &LiftOptions) 
             rearrange(builder, instr, entry, picks, options)?;
         }
         Operation::MoveLow { granules } => {
-            let from_memory = matches!(instr.op_kind(1), iced_x86::OpKind::Memory);
+            let from_memory = matches!(instr.op_kind(1), OpKind::Memory);
             let picks: [Pick; 4] = std::array::from_fn(|granule| match granule as u8 {
                 moved if (moved as usize) < granules => Pick::B(moved),
                 _ if from_memory => Pick::Zero,
@@ -158,7 +158,7 @@ fn write(builder: &mut Builder, destination: Operand, rest: Rest, granules: &[Gr
             }
         }
         Operand::Register(reg) => builder.forget(reg),
-        Operand::Memory(..) | Operand::Immediate(_) => return None,
+        Operand::Memory { .. } | Operand::Immediate(_) => return None,
     }
     Some(())
 }
@@ -174,7 +174,7 @@ fn rearrange(
     let destination = operand(builder, instr, 0)?;
     let picks = match destination {
         Operand::Register(Reg::Gpr(_)) => &picks[..2],
-        Operand::Memory(_, granules) => &picks[..picks.len().min(granules)],
+        Operand::Memory { granules, .. } => &picks[..picks.len().min(granules)],
         _ => picks,
     };
     // What stays where it is is not read, and neither is an argument of which nothing else is taken.
@@ -198,9 +198,9 @@ fn rearrange(
         let from = source(builder, operand, options);
         last = Some(from);
         args[argument] = match (destination, from) {
-            (Operand::Memory(..), Source::Register(Reg::Vec(_))) => builder.known_granules(from, needed[argument]),
+            (Operand::Memory { .. }, Source::Register(Reg::Vec(_))) => builder.known_granules(from, needed[argument]),
             // Integers are stored all the time: only what may be a float and is known is followed.
-            (Operand::Memory(..), _) => {
+            (Operand::Memory { .. }, _) => {
                 let granules = builder.peek(from);
                 if !granules[..picks.len()].iter().any(|&granule| builder.may_carry_known_float(granule)) {
                     return Some(());
@@ -225,7 +225,7 @@ fn rearrange(
             }
         }
         Operand::Register(Reg::Gpr(number)) => builder.write_general(number, [granules[0], granules[1]], last?),
-        Operand::Memory(addr, _) => builder.store(addr, &granules),
+        Operand::Memory { addr, .. } => builder.store(addr, &granules),
         _ => return None,
     }
     Some(())

@@ -1,20 +1,21 @@
 //! The operands of a decoded instruction in the IR's terms.
 
-use crate::builder::{Builder, Source};
-use crate::{LiftOptions, builder::opaque};
-use fpgrind_ir::{Addr, Op, Reg, Slot, Type};
+use crate::LiftOptions;
+use crate::builder::{Builder, Source, opaque};
+use fpgrind_ir::{Addr, Op, Reg, Slot, Type, Value};
 use iced_x86::{Instruction, OpKind, Register};
 
 /// An operand that is not followed (a GS-relative address, a mask register) has none of these.
 #[derive(Clone, Copy, Debug)]
 pub enum Operand {
     Register(Reg),
-    Memory(Addr, MemorySize),
+    /// 1, 2 or 4 granules at an address.
+    Memory {
+        addr: Addr,
+        granules: usize,
+    },
     Immediate(u64),
 }
-
-/// Granules of a memory operand: 1, 2 or 4.
-pub type MemorySize = usize;
 
 /// The register as the IR knows it: the whole one around a part.
 pub fn register(register: Register) -> Option<Reg> {
@@ -36,7 +37,7 @@ pub fn operand(builder: &mut Builder, instr: &Instruction, number: u32) -> Optio
                 16 => 4,
                 _ => return None,
             };
-            Some(Operand::Memory(address(builder, instr)?, granules))
+            Some(Operand::Memory { addr: address(builder, instr)?, granules })
         }
         OpKind::Immediate8 | OpKind::Immediate32 | OpKind::Immediate64 | OpKind::Immediate32to64 => {
             Some(Operand::Immediate(instr.immediate(number)))
@@ -50,7 +51,7 @@ pub fn source(builder: &mut Builder, operand: Operand, options: &LiftOptions) ->
     match operand {
         Operand::Register(reg) => Source::Register(reg),
         Operand::Immediate(bits) => Source::Value(builder.constant(Type::B64, bits as u128)),
-        Operand::Memory(addr, granules) => {
+        Operand::Memory { addr, granules } => {
             let ty = opaque(granules);
             let mut bytes = [0; 16];
             if addr.values().next().is_none() && (options.constants)(addr.disp as u64, &mut bytes[..4 * granules]) {
@@ -78,7 +79,7 @@ fn address(builder: &mut Builder, instr: &Instruction) -> Option<Addr> {
 }
 
 /// No register, or its value; nothing for a register that makes the address 32 bits wide.
-fn address_register(builder: &mut Builder, register: Register) -> Option<Option<fpgrind_ir::Value>> {
+fn address_register(builder: &mut Builder, register: Register) -> Option<Option<Value>> {
     match register {
         Register::None => Some(None),
         _ if register.is_gpr64() => Some(Some(builder.address_part(register.number() as u8))),

@@ -1,4 +1,4 @@
-//! Instructions that no table has: what they write is forgotten, and if they decide on a comparison of floats, that is said.
+//! Instructions that no table has: what they write is forgotten. If they decide on a comparison of floats, that is said.
 
 use crate::builder::Builder;
 use crate::operands::register;

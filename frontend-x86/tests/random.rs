@@ -18,7 +18,11 @@ fn sse() -> impl Strategy<Value = Vec<u8>> {
         vec![0x67],
     ]);
     let rex = prop_oneof![Just(vec![]), (0x40..0x50u8).prop_map(|rex| vec![rex])];
-    (prefix, rex, any::<u8>(), vec(any::<u8>(), 7))
+    let operation = prop_oneof![
+        2 => prop_oneof![0x10..0x18u8, 0x28..0x30u8, 0x50..0x78u8, 0xc0..0xc8u8, 0xd0..=0xffu8],
+        1 => any::<u8>()
+    ];
+    (prefix, rex, operation, vec(any::<u8>(), 7))
         .prop_map(|(prefix, rex, operation, rest)| [prefix, rex, vec![0x0f, operation], rest].concat())
 }
 
@@ -57,7 +61,7 @@ proptest! {
 
     #[test]
     fn any_instructions_lift_to_a_block_that_verifies(
-        pieces in vec(prop_oneof![6 => sse(), 2 => mov(), 2 => vec(any::<u8>(), 15)], 0..24),
+        pieces in vec(prop_oneof![6 => sse(), 2 => mov(), 2 => vec(any::<u8>(), 15)], 0..40),
         check: bool,
         all_constant: bool,
     ) {

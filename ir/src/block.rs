@@ -329,10 +329,12 @@ pub enum Op {
         src: Value,
         len: Value,
     },
-    /// A wrapped library function is called on these arguments. What runs until `Leave` is not logged.
+    /// A wrapped library function is called on these arguments, and will return to the address `caller`, which tells
+    /// one call from another. What runs until `Leave` is not logged.
     Enter {
         operator: Operator,
         args: Vec<Value>,
+        caller: Value,
     },
     /// The wrapped function has returned `result`, whose bits are the function's own; it lies in `place`.
     Leave {
@@ -418,7 +420,8 @@ impl Op {
             Op::Live { .. } | Op::Fresh { .. } | Op::Const { .. } | Op::Drop { .. } => {}
             Op::Load { addr, .. } => addr.values_mut().for_each(f),
             Op::Extract { from, .. } => f(from),
-            Op::Concat { parts: args } | Op::Apply { args, .. } | Op::Enter { args, .. } => args.iter_mut().for_each(f),
+            Op::Concat { parts: args } | Op::Apply { args, .. } => args.iter_mut().for_each(f),
+            Op::Enter { args, caller, .. } => args.iter_mut().chain([caller]).for_each(f),
             Op::Bitwise { args, .. } | Op::Compare { args } | Op::Mask { args, .. } => args.iter_mut().for_each(f),
             Op::Branch { flags: value, .. }
             | Op::ToInt { value, .. }

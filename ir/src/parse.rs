@@ -176,7 +176,9 @@ impl Parser {
             }
             ("enter", "") => {
                 let operator = line.named("an operator such as sin", Operator::from_name)?;
-                Op::Enter { operator, args: self.values(line)? }
+                let args = self.values(line)?;
+                line.expect("from")?;
+                Op::Enter { operator, args, caller: self.value(line)? }
             }
             ("leave", "") => {
                 let result = self.value(line)?;

@@ -61,7 +61,9 @@ impl Display for Op {
             Op::Store { addr, value } => write!(f, "store {addr}, {value}"),
             Op::SetMxcsr { value } => write!(f, "setmxcsr {value}"),
             Op::Copy { dst, src, len } => write!(f, "copy {dst}, {src}, {len}"),
-            Op::Enter { operator, args } => write!(f, "enter {} {}", operator.name(), List(args)),
+            Op::Enter { operator, args, caller } => {
+                write!(f, "enter {} {} from {caller}", operator.name(), List(args))
+            }
             Op::Leave { result, place } => write!(f, "leave {result}, {place}"),
             Op::Check { value, place, slot } => write!(f, "check {value}, {place}{}", Logged(*slot)),
         }

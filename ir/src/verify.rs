@@ -174,8 +174,9 @@ impl Context<'_> {
             }
             Op::SetMxcsr { value } => self.typed(*value, Type::B32),
             Op::Copy { dst, src, len } => [dst, src, len].into_iter().try_for_each(|&part| self.typed(part, Type::B64)),
-            Op::Enter { operator, args } => {
+            Op::Enter { operator, args, caller } => {
                 check_arity(*operator, args)?;
+                self.typed(*caller, Type::B64)?;
                 self.floats_of_one_type(args).map(drop)
             }
             Op::Leave { result, place } => check_place(*place, self.float(*result)?.bytes()),

@@ -38,7 +38,7 @@ block 0x1000 record 160 {
     store [v0-0x10], v17
     setmxcsr v2
     copy v0, v1, v10
-    enter pow v3, v4
+    enter pow v3, v4 from v0
     leave v17, xmm0+0
     check v17, xmm0+0 #144 after
     put xmm0+0, v17

@@ -109,9 +109,9 @@ fn each_operation_is_refused_with_the_wrong_types_or_places() {
         ("drop rax, 0", "0 bytes at rax are not whole granules of 4 bytes"),
         ("setmxcsr v3", "v3 is b64 and must be b32"),
         // Calls.
-        ("enter sin v1, v1", "sin takes 1, but the arguments are 2"),
-        ("enter sin v3", "v3 is b64 and must be a float"),
-        ("enter pow v1, v0", "v0 is f32 and must be f64"),
+        ("enter sin v1, v1 from v3", "sin takes 1, but the arguments are 2"),
+        ("enter sin v3 from v3", "v3 is b64 and must be a float"),
+        ("enter pow v1, v0 from v3", "v0 is f32 and must be f64"),
         ("leave v3, xmm0+0", "v3 is b64 and must be a float"),
         ("leave v1, xmm0+12", "8 bytes at xmm0+12 reach beyond the register's 16"),
     ] {

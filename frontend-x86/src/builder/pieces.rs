@@ -57,7 +57,8 @@ impl Builder {
         retyped
     }
 
-    /// The granules as the fewest values: each with the granule where it begins. Unknown and untouched ones are left out.
+    /// The granules as the fewest values, each with the granule where it begins. Unknown and untouched ones are left
+    /// out.
     pub fn pieces(&mut self, granules: &[Granule]) -> Vec<(usize, Value)> {
         let mut pieces = Vec::new();
         let mut at = 0;
@@ -76,7 +77,7 @@ impl Builder {
                 let size = [4, 2, 1].into_iter().find(|&size| fits(size, constants)).unwrap_or(1);
                 let bits = self.constant_bits(&rest[..size]).unwrap_or(0);
                 (size, self.constant(opaque(size), bits))
-            } else if index == 0 && run == whole {
+            } else if run == whole {
                 (whole, value)
             } else {
                 let size = [2, 1].into_iter().find(|&size| fits(size, run)).unwrap_or(1);

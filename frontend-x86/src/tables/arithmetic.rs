@@ -42,7 +42,7 @@ pub const TABLE: &[Entry] = &[
     legacy2(Hsubpd_xmm_xmmm128, Operation::Horizontal { operator: Sub, ty: F64 }),
     legacy2(Addsubps_xmm_xmmm128, Operation::AddSub { ty: F32 }),
     legacy2(Addsubpd_xmm_xmmm128, Operation::AddSub { ty: F64 }),
-    // Approximations by table, which differ between processors (Intel SDM, RCPPS): their results are taken as they come.
+    // Approximations by table, which differ between processors (Intel SDM, RCPPS): results are taken as they come.
     legacy1(Rcpss_xmm_xmmm32, Operation::Opaque { granules: 1 }),
     legacy1(Rcpps_xmm_xmmm128, Operation::Opaque { granules: 4 }),
     legacy1(Rsqrtss_xmm_xmmm32, Operation::Opaque { granules: 1 }),

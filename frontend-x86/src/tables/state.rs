@@ -1,6 +1,6 @@
 //! Instructions that change how SSE computes, or all vector registers at once.
 
-use super::{Entry, Operation, legacy1};
+use super::{Entry, Operation, Rest, Sources, legacy1};
 use iced_x86::Code::{self, *};
 
 pub const TABLE: &[Entry] = &[
@@ -14,7 +14,7 @@ pub const TABLE: &[Entry] = &[
 ];
 
 const fn set_mxcsr(code: Code) -> Entry {
-    Entry { code, sources: super::Sources::Destination, rest: super::Rest::Keep, operation: Operation::SetMxcsr }
+    Entry { code, sources: Sources::Destination, rest: Rest::Keep, operation: Operation::SetMxcsr }
 }
 
 const fn restore(code: Code) -> Entry {

@@ -128,7 +128,8 @@ impl Maker {
             }
             17 => {
                 let args = (0..operator.arity()).map(|n| self.value(float, d.wrapping_add(n as u8))).collect();
-                self.push(None, Op::Enter { operator, args });
+                let caller = self.value(Type::B64, c);
+                self.push(None, Op::Enter { operator, args, caller });
             }
             18 => {
                 let result = self.value(float, b);

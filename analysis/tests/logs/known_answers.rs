@@ -1,10 +1,8 @@
 //! Programs whose errors are known, as logs written by hand, and what the analysis must say about them.
 
-mod support;
-
+use crate::support::{Log, PRINT, causes, infix};
 use fpgrind_analysis::{CauseKind, SpotKind};
 use std::f64::consts::PI;
-use support::{Log, PRINT, causes, infix};
 
 const ROOTS: &str = "
 block 0x1000 record 16 {
