@@ -19,7 +19,7 @@ use fpgrind_analysis::log::Event;
 use fpgrind_analysis::native::{Direction, compare, to_integer};
 use fpgrind_analysis::{Analysis, Config};
 use fpgrind_frontend_x86::{LiftOptions, lift, lifted};
-use fpgrind_ir::{Block, Cond, GuestInstr, Op, Operator, Place, Reg, Type, When, assign_slots};
+use fpgrind_ir::{Block, Cond, GuestInstr, Op, Operator, Place, Reg, Type, Value, When, assign_slots};
 use iced_x86::{Code, Instruction, OpKind};
 use operands::Random;
 use record::{Moment, address};
@@ -126,7 +126,9 @@ fn may_drop(instr: &Instruction) -> bool {
 fn check_one(run: &Run, block: &Block, what: &str) {
     let instr = &run.instrs[0];
     let (before, after) = (run.before(), run.after());
-    let logged: Vec<u128> = logged_values(block, run);
+    let values = moved_values(block, run);
+    let logged: Vec<u128> = values.iter().map(|bits| bits.unwrap_or(0)).collect();
+    let bytes_of = |value: &Value| block.type_of(*value).unwrap().bytes();
 
     let mut vectors = [[false; 4]; 16];
     let mut stored = [false; cpu::MEMORY];
@@ -136,10 +138,22 @@ fn check_one(run: &Run, block: &Block, what: &str) {
                 assert!(may_drop(instr), "{what}: dropped a result");
                 mark(&mut vectors, *place, *bytes as usize);
             }
-            Op::Put { place, value } => mark(&mut vectors, *place, block.type_of(*value).unwrap().bytes()),
+            Op::Put { place, value } => {
+                mark(&mut vectors, *place, bytes_of(value));
+                if let Some(bits) = values[value.index()] {
+                    assert_eq!(bits, truncate(after.place(*place), bytes_of(value)), "{what}: put in {place}");
+                }
+            }
             Op::Store { addr, value } => {
-                let at = (address(addr, &logged) - after.memory_address) as usize;
-                stored[at..at + block.type_of(*value).unwrap().bytes()].fill(true);
+                let address = address(addr, &logged);
+                let at = (address - after.memory_address) as usize;
+                stored[at..at + bytes_of(value)].fill(true);
+                // A single instruction stores nothing that it computes.
+                assert_eq!(
+                    values[value.index()],
+                    Some(truncate(after.load(address), bytes_of(value))),
+                    "{what}: stored"
+                );
             }
             Op::Compare { args: [a, b] } => {
                 let (ty, bits) = (block.type_of(*a).unwrap(), [a, b].map(|arg| logged[arg.index()] as u64));
@@ -172,20 +186,32 @@ fn check_one(run: &Run, block: &Block, what: &str) {
     }
 }
 
-fn logged_values(block: &Block, run: &Run) -> Vec<u128> {
+/// The bits of each value that is logged, constant or moved; nothing for what is computed.
+fn moved_values(block: &Block, run: &Run) -> Vec<Option<u128>> {
     let record = record::write(2, block, &run.moments);
-    let value = |stmt: &fpgrind_ir::Stmt| {
-        let mut bytes = [0; 16];
-        match (&stmt.op, stmt.op.slot(), block.logged_bytes(stmt)) {
-            (Op::Const { bits }, ..) => return *bits,
-            (_, Some(slot), Some(length)) if !record.is_empty() => {
+    let mut values: Vec<Option<u128>> = Vec::new();
+    for stmt in &block.stmts {
+        let value = match &stmt.op {
+            Op::Const { bits } => Some(*bits),
+            Op::Extract { from, granule } => values[from.index()].map(|bits| bits >> (32 * *granule as u32)),
+            Op::Concat { parts } => parts.iter().rev().try_fold(0, |bits: u128, part| {
+                let width = 8 * block.type_of(*part).unwrap().bytes() as u32;
+                Some(bits << (width % 128) | values[part.index()]?)
+            }),
+            op => op.slot().map(|slot| {
+                let mut bytes = [0; 16];
+                let length = block.logged_bytes(stmt).unwrap();
                 bytes[..length].copy_from_slice(&record[slot.0 as usize..][..length]);
-            }
-            _ => {}
-        }
-        u128::from_le_bytes(bytes)
-    };
-    block.stmts.iter().map(value).collect()
+                u128::from_le_bytes(bytes)
+            }),
+        };
+        values.push(value.map(|bits| truncate(bits, stmt.ty.map_or(0, |ty| ty.bytes()))));
+    }
+    values
+}
+
+fn truncate(bits: u128, bytes: usize) -> u128 {
+    if bytes == 16 { bits } else { bits & ((1 << (8 * bytes)) - 1) }
 }
 
 fn mark(vectors: &mut [[bool; 4]; 16], place: Place, bytes: usize) {
@@ -211,12 +237,7 @@ fn holds(cond: Cond, flags: u64) -> bool {
 
 /// The bits of a place after the run.
 fn native(moment: &Moment, place: Place, ty: Type) -> u64 {
-    let bits = match place.reg {
-        Reg::Vec(number) => (moment.state.vectors[number as usize] >> (8 * place.offset as u32)) as u64,
-        Reg::Gpr(number) => moment.state.general[number as usize] >> (8 * place.offset as u32),
-        Reg::FsBase | Reg::Mxcsr => 0,
-    };
-    if ty == Type::F32 { bits & 0xffff_ffff } else { bits }
+    truncate(moment.place(place), ty.bytes()) as u64
 }
 
 fn is_nan(ty: Type, bits: u64) -> bool {

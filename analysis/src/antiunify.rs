@@ -64,7 +64,7 @@ impl Generaliser {
                         && positions.len() + node.args.len() <= MAX_POSITIONS =>
                 {
                     positions[at].shape = Shape::Operation(node.operator, node.ty);
-                    for arg in &node.args {
+                    for arg in node.args.iter() {
                         let child = positions.len();
                         positions[at].children.push(child);
                         pending.push_back((child, arg.shown(), depth + 1));

@@ -182,18 +182,19 @@ impl<R: Real> Pruner<R> {
         self.max_depth as usize
     }
 
-    /// The depth of a new node on these arguments, which are cut if it would be too much.
+    /// The depth of a new node on these arguments; those that would make it too much are cut.
     pub fn depth_over(&mut self, args: &mut Args<R>) -> u16 {
-        let depth = |args: &Args<R>| 1 + args.iter().map(Term::depth).max().unwrap_or(0);
-        if depth(args) >= 2 * self.max_depth {
-            for arg in args.iter_mut() {
+        let mut depth = 1;
+        for arg in args.iter_mut() {
+            if arg.depth() + 1 >= 2 * self.max_depth {
                 *arg = self.cut(arg, self.max_depth - 1);
+                if self.rebuilt.len() > MAX_REMEMBERED {
+                    self.rebuilt.clear();
+                }
             }
-            if self.rebuilt.len() > MAX_REMEMBERED {
-                self.rebuilt.clear();
-            }
+            depth = depth.max(arg.depth() + 1);
         }
-        depth(args)
+        depth
     }
 
     /// The term with so many levels of operations whose arguments are known, and one level of results below.

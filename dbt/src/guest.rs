@@ -1,5 +1,6 @@
 //! The guest's address space as the supervisor sees it: its memory, its mappings, the files behind them.
 
+use rustc_hash::FxHashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -34,16 +35,45 @@ impl Mapping {
 pub struct Guest {
     pub pid: i32,
     mappings: Vec<Mapping>,
+    /// Pages of code as they were read: blocks are many and short, and reading another process costs a system call.
+    code: FxHashMap<u64, Box<[u8; PAGE]>>,
 }
+
+const PAGE: usize = 4096;
 
 impl Guest {
     pub fn new(pid: i32) -> Guest {
-        Guest { pid, mappings: Vec::new() }
+        Guest { pid, mappings: Vec::new(), code: FxHashMap::default() }
     }
 
     /// The mappings may have changed: read them again when next asked.
     pub fn forget_mappings(&mut self) {
         self.mappings.clear();
+    }
+
+    /// The code may have changed as well.
+    pub fn forget_code(&mut self) {
+        self.code.clear();
+    }
+
+    /// Reads code, as many bytes as are there.
+    pub fn read_code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = address.wrapping_add(done as u64);
+            let (page, offset) = (at / PAGE as u64, at as usize % PAGE);
+            if !self.code.contains_key(&page) {
+                let mut bytes = Box::new([0; PAGE]);
+                if !self.read(page * PAGE as u64, &mut bytes[..]) {
+                    break;
+                }
+                self.code.insert(page, bytes);
+            }
+            let len = (PAGE - offset).min(buffer.len() - done);
+            buffer[done..done + len].copy_from_slice(&self.code[&page][offset..offset + len]);
+            done += len;
+        }
+        done
     }
 
     /// In ascending order.
@@ -67,26 +97,13 @@ impl Guest {
         })
     }
 
-    /// Reads as many bytes as are there, up to the buffer's length.
-    pub fn read_some(&self, address: u64, buffer: &mut [u8]) -> usize {
-        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // Pages one by one: a transfer stops where an element cannot be read (process_vm_readv(2)).
-        let page = 4096 - (address % 4096) as usize;
-        let first = page.min(buffer.len());
-        let mut remote = vec![libc::iovec { iov_base: address as *mut _, iov_len: first }];
-        let mut done = first;
-        while done < buffer.len() {
-            let len = (buffer.len() - done).min(4096);
-            remote.push(libc::iovec { iov_base: address.wrapping_add(done as u64) as *mut _, iov_len: len });
-            done += len;
-        }
-        // SAFETY: the local vector describes `buffer`; the remote one is only ever read, in the other process.
-        let read = unsafe { libc::process_vm_readv(self.pid, &local, 1, remote.as_ptr(), remote.len() as u64, 0) };
-        usize::try_from(read).unwrap_or(0)
-    }
-
+    /// Reads the whole buffer, or says that it cannot.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
-        self.read_some(address, buffer) == buffer.len()
+        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        let remote = libc::iovec { iov_base: address as *mut _, iov_len: buffer.len() };
+        // SAFETY: the local vector describes `buffer`; the remote one is only ever read, in the other process.
+        let read = unsafe { libc::process_vm_readv(self.pid, &local, 1, &remote, 1, 0) };
+        usize::try_from(read) == Ok(buffer.len())
     }
 }
 
@@ -131,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_read_up_to_what_is_there() {
+    fn memory_is_read_or_said_to_be_unreadable() {
         let guest = Guest::new(std::process::id() as i32);
         let text = b"some bytes".to_vec();
         let mut buffer = [0; 10];

@@ -52,13 +52,19 @@ impl Modules {
         self.functions.retain(|pc, _| !(start..end).contains(pc));
     }
 
-    /// Learns what a mapping of code is. A file that cannot be read or understood is a module without names.
-    pub fn load(&mut self, mapping: &Mapping) -> Module {
+    /// Learns what a mapping of code is, and if need be what its functions are. A file that cannot be read or understood is a
+    /// module without names.
+    pub fn load(&mut self, mapping: &Mapping, functions: bool) -> Module {
         let quiet = is_quiet_module(&mapping.name);
         self.loaded.push(Loaded { start: mapping.start, end: mapping.end, quiet });
         let mut module =
             Module { path: mapping.name.clone(), start: mapping.start, end: mapping.end, bias: mapping.start - mapping.offset.min(mapping.start) };
-        let Ok(data) = std::fs::read(&mapping.name) else { return module };
+        if !functions {
+            return module;
+        }
+        let Ok(opened) = std::fs::File::open(&mapping.name) else { return module };
+        // SAFETY: if somebody truncates the file meanwhile we are killed, as the guest that executes it would be.
+        let Ok(data) = (unsafe { memmap2::Mmap::map(&opened) }) else { return module };
         let Ok(file) = object::File::parse(&*data) else { return module };
         if let Some(bias) = bias(&file, mapping) {
             module.bias = bias;

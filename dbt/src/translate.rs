@@ -123,6 +123,7 @@ impl Translator {
         self.modules.forget(start, end);
         let translated = self.source_pages.range(start >> 12..end.div_ceil(4096)).next().is_some();
         if translated {
+            self.guest.forget_code();
             self.flush();
         }
         translated
@@ -236,7 +237,7 @@ impl Translator {
         }
         let Some(mapping) = self.guest.mapping_of(pc).filter(|mapping| mapping.is_stable_code()) else { return false };
         let mapping = mapping.clone();
-        let module = self.modules.load(&mapping);
+        let module = self.modules.load(&mapping, self.logging.is_some());
         self.announcements.push(Event::Module(module));
         true
     }
@@ -271,7 +272,7 @@ impl Translator {
 
     fn decode(&mut self, pc: u64, mode: Mode) -> Decoded {
         let mut bytes = [0; BLOCK_BYTES];
-        let read = self.guest.read_some(pc, &mut bytes);
+        let read = self.guest.read_code(pc, &mut bytes);
         let decoded = decode(pc, &bytes[..read], mode, &mut self.infos);
         let end = pc + decoded.bytes.len() as u64;
         self.source_pages.extend(pc >> 12..=end >> 12);

@@ -12,7 +12,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    fn place(&self, place: Place) -> u128 {
+    /// What lies from a place to the end of its register.
+    pub fn place(&self, place: Place) -> u128 {
         let bits = match place.reg {
             Reg::Vec(number) => self.state.vectors[number as usize],
             Reg::Gpr(number) => self.state.general[number as usize] as u128,
