@@ -24,21 +24,21 @@ pub fn dump(arguments: &[OsString]) -> Result<String, String> {
     let (path, wanted) = match arguments {
         [path] => (Path::new(path), None),
         [path, function] => (Path::new(path), Some(function.to_string_lossy())),
-        _ => return Err(format!("usage: fpgrind {NAME} FILE [FUNCTION]; a program named {NAME} is run as ./{NAME}.")),
+        _ => return Err(format!("usage: fpgrind {NAME} FILE [FUNCTION]; a program named {NAME} is run as ./{NAME}")),
     };
-    let bytes = std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}.", path.display()))?;
-    let file = object::File::parse(&*bytes).map_err(|error| format!("{} is no ELF file: {error}.", path.display()))?;
+    let bytes = std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let file = object::File::parse(&*bytes).map_err(|error| format!("{} is no ELF file: {error}", path.display()))?;
     if file.architecture() != object::Architecture::X86_64 || !file.is_64() {
-        return Err(format!("{} is not for x86-64, the only machine whose code fpgrind reads.", path.display()));
+        return Err(format!("{} is not for x86-64, the only machine whose code fpgrind reads", path.display()));
     }
     let mut functions = functions(&file);
     if functions.is_empty() {
-        return Err(format!("{} has no symbols of functions: it is stripped, or holds no code.", path.display()));
+        return Err(format!("{} has no symbols of functions: it is stripped, or holds no code", path.display()));
     }
     if let Some(wanted) = wanted {
         functions.retain(|function| function.name == wanted);
         if functions.is_empty() {
-            return Err(format!("{} has no function {wanted}; `nm {0}` lists those it has.", path.display()));
+            return Err(format!("{} has no function {wanted}; `nm {0}` lists those it has", path.display()));
         }
     }
     let literals: Vec<_> = file.sections().filter(|section| section.kind() == SectionKind::ReadOnlyData).collect();

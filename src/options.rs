@@ -105,14 +105,14 @@ impl From<clap::Error> for Misuse {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Misuse::Asked(error.render().to_string()),
             ErrorKind::MissingRequiredArgument => {
-                Misuse::Wrong("no program to run was named; `fpgrind --help` shows examples.".into())
+                Misuse::Wrong("no program to run was named; `fpgrind --help` shows examples".into())
             }
             // clap explains at length; its first line is the part that says what is wrong.
             _ => {
                 let rendered = error.render().to_string();
                 let first = rendered.lines().next().unwrap_or_default();
                 let problem = first.strip_prefix("error: ").unwrap_or(first);
-                Misuse::Wrong(format!("{problem}; `fpgrind --help` lists the options."))
+                Misuse::Wrong(format!("{problem}; `fpgrind --help` lists the options"))
             }
         }
     }

@@ -26,7 +26,7 @@ impl Summary {
     pub fn open(log: Option<&Path>, quiet: bool) -> Result<Summary, String> {
         match log {
             Some(path) => File::create(path).map(Summary::File).map_err(|error| {
-                format!("cannot write the summary to {}: {error}; give --log another file.", path.display())
+                format!("cannot write the summary to {}: {error}; give --log another file", path.display())
             }),
             None if quiet => Ok(Summary::Nowhere),
             None => Ok(Summary::Stderr),
@@ -40,7 +40,7 @@ impl Summary {
             Summary::File(file) => file.write_all(text.as_bytes()),
         };
         if let Err(error) = written {
-            say(&format!("the summary could not be written: {error}."));
+            say(&format!("the summary could not be written: {error}"));
         }
     }
 }
@@ -51,7 +51,7 @@ pub fn prepare_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder)
         .and_then(|()| File::create(&probe))
         .and_then(|_| std::fs::remove_file(&probe))
-        .map_err(|error| format!("cannot write into {}: {error}; give --out another folder.", folder.display()))
+        .map_err(|error| format!("cannot write into {}: {error}; give --out another folder", folder.display()))
 }
 
 /// The folder where a report goes if the user named none.

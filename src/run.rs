@@ -86,7 +86,7 @@ fn translate(
 /// Writes the report's files. If that fails the summary must still be shown, without promising a folder.
 fn write_report(folder: PathBuf, mut report: Report) -> Report {
     if let Err(error) = fpgrind_report::write(&folder, &report) {
-        say(&format!("no report could be written into {}: {error}; name a folder with --out.", folder.display()));
+        say(&format!("no report could be written into {}: {error}; name a folder with --out", folder.display()));
         report.run.out = None;
     }
     report
@@ -94,7 +94,7 @@ fn write_report(folder: PathBuf, mut report: Report) -> Report {
 
 /// A disagreement is a bug of fpgrind, which the summary describes. It must not pass for success.
 fn failed_check(end: End) -> End {
-    say("--check found that fpgrind computed other values than the program did; this is a bug in fpgrind.");
+    say("--check found that fpgrind computed other values than the program did; this is a bug in fpgrind");
     match end {
         End::Exited(0) => End::Exited(FPGRIND_FAILED),
         other => other,

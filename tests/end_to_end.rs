@@ -43,8 +43,9 @@ fn baz_is_a_problem_near_113_and_nowhere_else() {
         let z = "(/ 1 (- x 113))";
         let cause = report.only_cause(&format!("(- (+ {z} 3.141592653589793) {z})"));
         let variable = &cause["variables"][0];
-        assert_eq!(range(variable, "seen"), (1.0, 1000.0), "{}", report.of);
-        let erroneous = range(variable, "erroneous");
+        let (seen, erroneous) = (range(variable, "seen"), range(variable, "erroneous"));
+        // Not all executions before the first bad one are remembered, but their extremes are.
+        assert!(seen.0 < 112.0 && seen.1 > 113.4, "{}: {seen:?}", report.of);
         assert!(erroneous.0 > 112.9 && erroneous.1 < 113.1, "{}: {erroneous:?}", report.of);
     });
 }

@@ -30,7 +30,7 @@ fn transparent<S: AsRef<OsStr>>(command: &[S], input: &[u8]) -> Outcome {
         };
     }
     let natively = run(native(command), input);
-    assert_eq!(run(fpgrind(&["--mode", "none"], command), input), natively, "{shown:?} in translation only");
+    assert_eq!(run(fpgrind(&["--mode", "none", "--quiet"], command), input), natively, "{shown:?} in translation only");
     assert_eq!(run(fpgrind(&analysing, command), input), natively, "{shown:?} analysed");
     natively
 }

@@ -1,4 +1,4 @@
-//! How long an operation takes: `cargo run --release -p fpgrind-analysis --example speed`.
+//! How long an operation takes: `cargo run --release -p fpgrind-analysis --example speed [RUNS]`.
 
 use fpgrind_analysis::log::Event;
 use fpgrind_analysis::{Analysis, Config};
@@ -33,7 +33,7 @@ block 0x2000 record 48 {
 }";
 
 fn main() {
-    let runs = 1_000_000u64;
+    let runs = std::env::args().nth(1).and_then(|runs| runs.parse().ok()).unwrap_or(1_000_000);
     measure("dot product", DOT, runs, |i, sum| {
         let (a, b) = (1.0 + i as f64 * 1e-6, 0.7 + (i % 97) as f64 * 1e-3);
         let fields = [0x10000 + i % 1000 * 16, a.to_bits(), b.to_bits(), sum.to_bits()];

@@ -4,6 +4,7 @@
 //! disagree the position becomes a variable and everything beneath it goes. Positions that had the same value in every
 //! execution belong to one class; variables of one class are one variable.
 
+use crate::error;
 use crate::evaluate;
 use crate::expr::Expr;
 use crate::findings::{Ranges, Variable};
@@ -17,6 +18,11 @@ use std::collections::VecDeque;
 const MAX_POSITIONS: usize = 150;
 /// Erroneous executions whose values are kept, to evaluate the expression on: those number 1, 2, 4, 8, and the worst.
 const MAX_SAMPLES: usize = 16;
+
+/// An expression of more operations than this is long: it is shortened if it can be.
+const LONG: usize = 8;
+/// The part of the error that shortening may leave unexplained.
+const TOLERABLE: f64 = 0.2;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Shape {
@@ -40,12 +46,23 @@ struct Position {
 /// The values of all positions in one execution.
 type Values = Vec<f64>;
 
+/// An erroneous execution that is kept.
+#[derive(Clone, Default)]
+struct Sample {
+    values: Values,
+    /// Its local error, and the result in the reals.
+    bits: f64,
+    correct: f64,
+}
+
 pub struct Generaliser {
     /// The root comes first, and each position before its children.
     positions: Vec<Position>,
     executions: u64,
-    worst: Values,
-    samples: Vec<Values>,
+    worst: Sample,
+    samples: Vec<Sample>,
+    /// Classes of operations that are shown as variables all the same, by the number of their first position.
+    cut: Vec<bool>,
     /// The values of the execution being looked at.
     current: Values,
 }
@@ -74,12 +91,14 @@ impl Generaliser {
                 _ => {}
             }
         }
-        let values = vec![0.0; positions.len()];
-        Generaliser { positions, executions: 0, worst: values.clone(), samples: Vec::new(), current: values }
+        let current = vec![0.0; positions.len()];
+        let worst = Sample { values: current.clone(), ..Sample::default() };
+        let cut = vec![false; positions.len()];
+        Generaliser { positions, executions: 0, worst, samples: Vec::new(), cut, current }
     }
 
-    /// Generalises to an erroneous execution.
-    pub fn meet<R>(&mut self, root: &Term<R>, is_worst: bool) {
+    /// Generalises to an execution with so many bits of error.
+    pub fn meet<R>(&mut self, root: &Term<R>, bits: f64) {
         self.executions += 1;
         self.meet_at(0, root.shown());
         self.refine_classes();
@@ -89,11 +108,17 @@ impl Generaliser {
                 position.erroneous.include(*value);
             }
         }
-        if self.executions.is_power_of_two() && self.samples.len() < MAX_SAMPLES {
-            self.samples.push(self.current.clone());
-        }
-        if is_worst {
-            self.worst.clone_from(&self.current);
+        let is_worst = bits > self.worst.bits || self.executions == 1;
+        let is_sampled = self.executions.is_power_of_two() && self.samples.len() < MAX_SAMPLES;
+        if is_worst || is_sampled {
+            let correct = error::value(root.ty(), root.rounded());
+            let sample = Sample { values: self.current.clone(), bits, correct };
+            if is_sampled {
+                self.samples.push(sample.clone());
+            }
+            if is_worst {
+                self.worst = sample;
+            }
         }
     }
 
@@ -170,21 +195,21 @@ impl Generaliser {
     }
 
     /// The expression, and the position that stands for each of its variables.
-    fn expression(&self) -> (Expr, Vec<usize>) {
+    fn expression(&self, cut: &[bool]) -> (Expr, Vec<usize>) {
         let mut variables = Vec::new();
-        let expr = self.expression_at(0, &mut variables);
+        let expr = self.expression_at(0, cut, &mut variables);
         (expr, variables)
     }
 
-    fn expression_at(&self, at: usize, variables: &mut Vec<usize>) -> Expr {
+    fn expression_at(&self, at: usize, cut: &[bool], variables: &mut Vec<usize>) -> Expr {
         let position = &self.positions[at];
         match position.shape {
-            Shape::Operation(operator, ty) => {
-                let args = position.children.iter().map(|child| self.expression_at(*child, variables)).collect();
+            Shape::Operation(operator, ty) if at == 0 || !cut[position.class] => {
+                let args = position.children.iter().map(|child| self.expression_at(*child, cut, variables)).collect();
                 Expr::Op { operator, ty, args }
             }
             Shape::Number => Expr::Num(self.current[at]),
-            Shape::Variable | Shape::Gone => {
+            Shape::Operation(..) | Shape::Variable | Shape::Gone => {
                 let known = variables.iter().position(|other| self.positions[*other].class == position.class);
                 Expr::Var(known.unwrap_or_else(|| {
                     variables.push(at);
@@ -194,14 +219,66 @@ impl Generaliser {
         }
     }
 
+    /// Shortens a long expression to its top levels, as few as would give the right result if they were computed exactly:
+    /// where the inputs of `sqrt(x*x + y*y) - x` come from is not what is wrong with it.
+    pub fn shorten<R: Real>(&mut self, precision: u32) {
+        let mut operations: Vec<usize> = self.live_operations().map(|(_, position)| position.class).collect();
+        operations.sort_unstable();
+        operations.dedup();
+        let lost: f64 = self.samples().map(|sample| sample.bits).sum();
+        let whole = self.lost_if_exact::<R>(&self.cut, precision);
+        if operations.len() <= LONG || whole > TOLERABLE * lost {
+            return;
+        }
+        for levels in 1.. {
+            let mut cut = vec![false; self.positions.len()];
+            self.cut_below(0, levels, &mut cut);
+            if !cut.contains(&true) {
+                return;
+            }
+            if self.lost_if_exact::<R>(&cut, precision) <= whole + TOLERABLE * lost {
+                self.cut = cut;
+                return;
+            }
+        }
+    }
+
+    fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().chain([&self.worst])
+    }
+
+    /// Bits of error that remain, over all samples, if the expression is computed exactly from the native values below.
+    fn lost_if_exact<R: Real>(&self, cut: &[bool], precision: u32) -> f64 {
+        let (expr, variables) = self.expression(cut);
+        let lost = |sample: &Sample| {
+            let inputs: Vec<f64> = variables.iter().map(|at| sample.values[*at]).collect();
+            evaluate::error_if_exact::<R>(&expr, &inputs, sample.correct, precision)
+        };
+        self.samples().map(lost).sum()
+    }
+
+    fn live_operations(&self) -> impl Iterator<Item = (usize, &Position)> {
+        self.positions.iter().enumerate().filter(|(_, position)| matches!(position.shape, Shape::Operation(..)))
+    }
+
+    /// Marks the operations that lie so many levels below a position. Where they are equal to others, so are those.
+    fn cut_below(&self, at: usize, levels: usize, cut: &mut [bool]) {
+        let position = &self.positions[at];
+        match levels {
+            0 if matches!(position.shape, Shape::Operation(..)) => cut[position.class] = true,
+            0 => {}
+            _ => position.children.iter().for_each(|child| self.cut_below(*child, levels - 1, cut)),
+        }
+    }
+
     /// The expression with what is known about its variables.
     pub fn generalisation(&self) -> (Expr, Vec<Variable>) {
-        let (expr, positions) = self.expression();
+        let (expr, positions) = self.expression(&self.cut);
         let variable = |(number, at): (usize, &usize)| Variable {
             name: name(number),
             seen: self.positions[*at].seen,
             erroneous: self.positions[*at].erroneous,
-            worst: self.worst[*at],
+            worst: self.worst.values[*at],
         };
         let variables = positions.iter().enumerate().map(variable).collect();
         (expr, variables)
@@ -209,12 +286,12 @@ impl Generaliser {
 
     /// Bits of error that the expression shows on the recorded values, at worst.
     pub fn reproduced_bits<R: Real>(&self, precision: u32) -> f64 {
-        let (expr, positions) = self.expression();
-        let on = |values: &Values| {
-            let inputs: Vec<f64> = positions.iter().map(|at| values[*at]).collect();
+        let (expr, variables) = self.expression(&self.cut);
+        let shown = |sample: &Sample| {
+            let inputs: Vec<f64> = variables.iter().map(|at| sample.values[*at]).collect();
             evaluate::error_bits::<R>(&expr, &inputs, precision)
         };
-        self.samples.iter().chain([&self.worst]).map(on).fold(0.0, f64::max)
+        self.samples().map(shown).fold(0.0, f64::max)
     }
 }
 
@@ -237,5 +314,117 @@ fn name(number: usize) -> String {
     match number / LETTERS.len() {
         0 => letter.to_string(),
         round => format!("{letter}{round}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::influence::Influences;
+    use crate::mpfr::Mpfr;
+    use crate::trace::{Leaf, Node};
+    use std::rc::Rc;
+
+    type Tree = Term<Mpfr>;
+
+    fn data(value: f64) -> Tree {
+        Term::Leaf(Leaf { bits: value.to_bits(), ty: Type::F64, constant: false })
+    }
+
+    fn number(value: f64) -> Tree {
+        Term::Leaf(Leaf { bits: value.to_bits(), ty: Type::F64, constant: true })
+    }
+
+    fn op(operator: Operator, args: &[&Tree]) -> Tree {
+        let inputs: Vec<Mpfr> = args.iter().map(|arg| Mpfr::exactly(256, arg.value())).collect();
+        let real = Mpfr::apply(operator, &inputs.iter().collect::<Vec<_>>());
+        let bits = real.rounded(Type::F64);
+        Term::Node(Rc::new(Node {
+            operator,
+            ty: Type::F64,
+            depth: 1 + args.iter().map(|arg| arg.depth()).max().unwrap_or(0),
+            influences: Influences::NONE,
+            pc: 0,
+            bits,
+            real,
+            rounded: bits,
+            ulps: 0,
+            args: args.iter().map(|arg| (*arg).clone()).collect(),
+        }))
+    }
+
+    fn generalise(trees: &[Tree], max_depth: usize) -> (Generaliser, String) {
+        let mut general = Generaliser::new(&trees[0], max_depth);
+        trees.iter().enumerate().for_each(|(i, tree)| general.meet(tree, i as f64));
+        let (expr, variables) = general.generalisation();
+        let names: Vec<&str> = variables.iter().map(|variable| &variable.name[..]).collect();
+        let text = expr.infix(&names);
+        (general, text)
+    }
+
+    #[test]
+    fn data_is_a_variable_and_a_constant_is_a_number_even_after_one_execution() {
+        let tree = op(Operator::Add, &[&data(3.7), &number(2.0)]);
+        assert_eq!(generalise(&[tree], 10).1, "x + 2");
+    }
+
+    #[test]
+    fn a_constant_that_differs_is_a_variable() {
+        let trees = [2.0, 3.0].map(|value| op(Operator::Add, &[&data(3.7), &number(value)]));
+        assert_eq!(generalise(&trees, 10).1, "x + y");
+    }
+
+    #[test]
+    fn variables_that_were_equal_by_chance_part_when_they_differ() {
+        let tree = |x, y, z| op(Operator::Mul, &[&op(Operator::Add, &[&data(x), &data(y)]), &data(z)]);
+        assert_eq!(generalise(&[tree(1.0, 1.0, 1.0)], 10).1, "(x + x)*x");
+        assert_eq!(generalise(&[tree(1.0, 1.0, 1.0), tree(2.0, 3.0, 3.0)], 10).1, "(x + y)*y");
+        let three = [tree(1.0, 1.0, 1.0), tree(2.0, 3.0, 3.0), tree(4.0, 5.0, 4.0)];
+        assert_eq!(generalise(&three, 10).1, "(x + y)*z");
+    }
+
+    #[test]
+    fn structure_that_differs_becomes_a_variable_with_all_its_values() {
+        let deep = op(Operator::Sub, &[&op(Operator::Sqrt, &[&data(9.0)]), &data(1.0)]);
+        let flat = op(Operator::Sub, &[&data(7.0), &data(2.0)]);
+        let (general, text) = generalise(&[deep, flat], 10);
+        assert_eq!(text, "x - y");
+        let variables = general.generalisation().1;
+        assert_eq!(variables[0].erroneous.positive, Some((3.0, 7.0)));
+        assert_eq!((variables[0].worst, variables[1].worst), (7.0, 2.0));
+    }
+
+    #[test]
+    fn equal_operations_keep_their_structure() {
+        let square = op(Operator::Mul, &[&data(3.0), &data(3.0)]);
+        assert_eq!(generalise(&[op(Operator::Add, &[&square, &square])], 10).1, "x*x + x*x");
+    }
+
+    #[test]
+    fn good_executions_widen_only_what_was_seen() {
+        let tree = |x| op(Operator::Sqrt, &[&op(Operator::Add, &[&data(x), &number(1.0)])]);
+        let mut general = Generaliser::new(&tree(5.0), 10);
+        general.see(&tree(100.0));
+        general.meet(&tree(5.0), 10.0);
+        general.see(&op(Operator::Sqrt, &[&data(7.0)]));
+        let (_, variables) = general.generalisation();
+        assert_eq!(variables[0].seen.positive, Some((5.0, 100.0)));
+        assert_eq!(variables[0].erroneous.positive, Some((5.0, 5.0)));
+    }
+
+    #[test]
+    fn depth_and_size_are_bounded() {
+        let mut tree = data(1.0);
+        for _ in 0..30 {
+            tree = op(Operator::Add, &[&tree, &tree]);
+        }
+        let (general, text) = generalise(&[tree.clone()], 3);
+        assert_eq!((general.positions.len(), text.matches('+').count()), (15, 7));
+        assert!(generalise(&[tree], 30).0.positions.len() <= MAX_POSITIONS);
+    }
+
+    #[test]
+    fn variables_never_run_out_of_names() {
+        assert_eq!([0, 2, 3, 25, 26].map(name), ["x", "z", "a", "w", "x1"]);
     }
 }

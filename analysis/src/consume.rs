@@ -6,9 +6,10 @@
 use crate::Config;
 use crate::findings::{CheckFailure, Findings, SpotKind, Totals};
 use crate::log::{self, Event, Module, Origin, Output};
+use crate::mpfr::Mpfr;
 use crate::operation::Operations;
 use crate::program::Program;
-use crate::real::{Mpfr, Real};
+use crate::real::Real;
 use crate::run::Thread;
 use crate::shadow::Value;
 use crate::spots::{Spots, Visit};

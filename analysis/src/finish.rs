@@ -7,8 +7,9 @@ use crate::site::{Site, State};
 use crate::spots::SpotState;
 
 pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
-    let Analysis { operations, spots, modules, mut totals, check_failures, .. } = analysis;
+    let Analysis { mut operations, spots, modules, mut totals, check_failures, .. } = analysis;
     totals.operations = operations.count;
+    let precision = operations.precision();
     let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();
     states.sort_by_key(|spot| spot.order);
     let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
@@ -23,7 +24,7 @@ pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
             let mut reaches: Vec<usize> =
                 (0..spots.len()).filter(|spot| influences[*spot].contains(&candidate)).collect();
             reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
-            let cause = cause(operations.sites.get(candidate as usize)?, operations.precision(), reaches)?;
+            let cause = cause(operations.sites.get_mut(candidate as usize)?, precision, reaches)?;
             Some((candidate, cause))
         })
         .collect();
@@ -46,8 +47,9 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
 }
 
-fn cause<R: Real>(site: &Site<R>, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
-    let State::Candidate(candidate) = &site.state else { return None };
+fn cause<R: Real>(site: &mut Site<R>, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+    let State::Candidate(candidate) = &mut site.state else { return None };
+    candidate.general.shorten::<R>(precision);
     let (expr, variables) = candidate.general.generalisation();
     Some(Cause {
         pc: site.key.pc,

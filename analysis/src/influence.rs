@@ -21,6 +21,7 @@ pub struct Sets {
     members: Vec<Rc<[u32]>>,
     numbers: FxHashMap<Rc<[u32]>, Influences>,
     unions: FxHashMap<(Influences, Influences), Influences>,
+    extended: FxHashMap<(Influences, u32), Influences>,
 }
 
 impl Sets {
@@ -30,6 +31,7 @@ impl Sets {
             members: vec![empty.clone()],
             numbers: FxHashMap::from_iter([(empty, Influences::NONE)]),
             unions: FxHashMap::default(),
+            extended: FxHashMap::default(),
         }
     }
 
@@ -39,11 +41,13 @@ impl Sets {
 
     /// The set with one more member.
     pub fn with(&mut self, set: Influences, candidate: u32) -> Influences {
-        if self.members(set).binary_search(&candidate).is_ok() {
-            return set;
+        if let Some(extended) = self.extended.get(&(set, candidate)) {
+            return *extended;
         }
         let single = self.intern(vec![candidate]);
-        self.union(set, single)
+        let extended = self.union(set, single);
+        self.extended.insert((set, candidate), extended);
+        extended
     }
 
     pub fn union(&mut self, a: Influences, b: Influences) -> Influences {

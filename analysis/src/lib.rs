@@ -17,6 +17,7 @@ mod finish;
 mod influence;
 pub mod log;
 mod memory;
+mod mpfr;
 pub mod native;
 mod operation;
 mod program;
@@ -32,7 +33,8 @@ pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
 pub use expr::Expr;
 pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Spot, SpotKind, Totals, Variable};
-pub use real::{Mpfr, Real};
+pub use mpfr::Mpfr;
+pub use real::Real;
 
 use log::Event;
 

@@ -197,7 +197,8 @@ fn keeps<R>(part: &Part<R>, granule: usize, ty: Type) -> bool {
 mod tests {
     use super::*;
     use crate::influence::Influences;
-    use crate::real::{Mpfr, Real};
+    use crate::mpfr::Mpfr;
+    use crate::real::Real;
     use crate::trace::{Args, Term};
     use fpgrind_ir::Operator;
 

@@ -36,6 +36,16 @@ pub struct Request<R> {
     pub mxcsr: u32,
 }
 
+/// An operation done: what came out natively, and what should have.
+struct Done<'a, R> {
+    operator: Operator,
+    ty: Type,
+    args: &'a [Term<R>],
+    native: u64,
+    rounded: u64,
+    ulps: u64,
+}
+
 impl<R: Real> Operations<R> {
     pub fn new(config: &Config) -> Operations<R> {
         let scratch = || R::zero(config.precision);
@@ -80,11 +90,9 @@ impl<R: Real> Operations<R> {
             Some(arg) if is_exact(operator, ty) => arg.ulps(),
             _ => error::ulps(ty, native, rounded),
         };
-        let verdict = match site {
-            Some(_) => self.verdict(operator, ty, &args, native, rounded, ulps, mxcsr),
-            None => Verdict::Fine,
-        };
-        let (influences, verdict) = self.blame(operator, ty, &args, &real, ulps, site, verdict);
+        let done = Done { operator, ty, args: &args, native, rounded, ulps };
+        let verdict = if site.is_some() { self.verdict(&done, mxcsr) } else { Verdict::Fine };
+        let (influences, verdict) = self.blame(&done, &real, site, verdict);
         let depth = self.pruner.depth_over(&mut args);
         let node = Rc::new(Node { operator, ty, depth, influences, pc, bits: native, real, rounded, ulps, args });
         if let Some(site) = site {
@@ -122,17 +130,8 @@ impl<R: Real> Operations<R> {
     }
 
     /// Local error: what the operation gets wrong on arguments that are right.
-    #[allow(clippy::too_many_arguments)]
-    fn verdict(
-        &mut self,
-        operator: Operator,
-        ty: Type,
-        args: &[Term<R>],
-        native: u64,
-        rounded: u64,
-        ulps: u64,
-        mxcsr: u32,
-    ) -> Verdict {
+    fn verdict(&mut self, done: &Done<R>, mxcsr: u32) -> Verdict {
+        let Done { operator, ty, args, native, rounded, ulps } = *done;
         let Some(from) = args.first().map(Term::ty) else { return Verdict::Fine };
         let any_nan = |of: fn(&Term<R>) -> u64| args.iter().any(|arg| error::is_nan(arg.ty(), of(arg)));
         if error::is_nan(ty, native) && !any_nan(Term::bits) {
@@ -152,17 +151,8 @@ impl<R: Real> Operations<R> {
     }
 
     /// Whose influence the result is under, and the verdict if it stands.
-    #[allow(clippy::too_many_arguments)]
-    fn blame(
-        &mut self,
-        operator: Operator,
-        ty: Type,
-        args: &[Term<R>],
-        real: &R,
-        ulps: u64,
-        site: Option<usize>,
-        verdict: Verdict,
-    ) -> (Influences, Verdict) {
+    fn blame(&mut self, done: &Done<R>, real: &R, site: Option<usize>, verdict: Verdict) -> (Influences, Verdict) {
+        let Done { operator, ty, args, ulps, .. } = *done;
         let mut all = Influences::NONE;
         for arg in args {
             all = self.sets.union(all, arg.influences());

@@ -170,6 +170,7 @@ impl<R: Real> Analysis<R> {
                         let request = Request { operator, ty: *ty, args, native, pc, site, mxcsr: thread.mxcsr };
                         let value = Value::of_term(self.operations.operate(request));
                         thread.registers.put(*place, *ty, &value);
+                        thread.frame[*result] = value;
                     }
                     _ => {
                         thread.registers.forget(*place, ty.bytes());

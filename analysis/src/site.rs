@@ -80,8 +80,8 @@ impl<R: Real> Sites<R> {
         })
     }
 
-    pub fn get(&self, number: usize) -> Option<&Site<R>> {
-        self.sites.get(number)
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut Site<R>> {
+        self.sites.get_mut(number)
     }
 
     pub fn observe(&mut self, number: usize, node: &Rc<Node<R>>, verdict: Verdict, max_depth: usize) {
@@ -141,14 +141,13 @@ impl Candidate {
             }
         };
         let bits = error::bits(ulps);
-        let worst = bits > self.max_bits;
         self.erroneous += 1;
         self.sum_bits += bits;
-        if worst {
+        if bits > self.max_bits {
             self.max_bits = bits;
             self.computed = error::value(node.ty, node.bits);
             self.correct = error::value(node.ty, node.rounded);
         }
-        self.general.meet(&Term::Node(node.clone()), worst);
+        self.general.meet(&Term::Node(node.clone()), bits);
     }
 }

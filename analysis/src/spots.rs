@@ -107,7 +107,7 @@ impl Spots {
         if influences.is_empty() {
             spot.uncaused += 1;
             let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, self.max_depth));
-            general.meet(culprit, false);
+            general.meet(culprit, bits);
             // Traces of neighbouring executions hold the same operations: a few are enough.
             if let Term::Node(node) = culprit
                 && spot.uncaused.is_power_of_two()

@@ -44,18 +44,22 @@ pub struct Args<R> {
 
 impl<R> Args<R> {
     pub fn none() -> Args<R> {
-        Args { terms: [const { Term::Leaf(Leaf { bits: 0, ty: Type::F64, constant: false }) }; 3], count: 0 }
+        Args::from_iter([])
     }
 }
 
 impl<R> FromIterator<Term<R>> for Args<R> {
     fn from_iter<I: IntoIterator<Item = Term<R>>>(terms: I) -> Args<R> {
-        let mut args = Args::none();
-        for (place, term) in args.terms.iter_mut().zip(terms) {
-            *place = term;
-            args.count += 1;
-        }
-        args
+        let mut terms = terms.into_iter();
+        let mut count = 0;
+        let terms = std::array::from_fn(|_| match terms.next() {
+            Some(term) => {
+                count += 1;
+                term
+            }
+            None => Term::Leaf(Leaf { bits: 0, ty: Type::F64, constant: false }),
+        });
+        Args { terms, count }
     }
 }
 
@@ -225,7 +229,7 @@ impl<R: Real> Pruner<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real::Mpfr;
+    use crate::mpfr::Mpfr;
 
     fn node(pruner: &mut Pruner<Mpfr>, args: &[Term<Mpfr>], pc: u64) -> Term<Mpfr> {
         let mut args: Args<Mpfr> = args.iter().cloned().collect();

@@ -422,7 +422,7 @@ impl Emitter {
     pub fn jump_entry(&mut self, target: Key, next: u64) {
         self.table_entry(target.0, |emitter| {
             // It may be in another zone, out of a displacement's reach.
-            dynasm!(emitter.asm.ops; .arch x64; jmp QWORD [>next]; next:; .u64 next);
+            dynasm!(emitter.asm.ops; .arch x64; jmp QWORD [>next]; .align 8; next:; .u64 next);
         });
         self.jump_to(target);
     }
@@ -476,13 +476,11 @@ impl Emitter {
                 }
                 Cold::Call { label, return_address, target } => {
                     dynasm!(self.asm.ops; .arch x64; =>label);
-                    self.guest_return_address(return_address);
-                    self.jump_to(target);
+                    self.push_return_address(return_address, |emitter| emitter.jump_to(target));
                 }
                 Cold::IndirectCall { label, return_address, mode } => {
                     dynasm!(self.asm.ops; .arch x64; =>label);
-                    self.guest_return_address(return_address);
-                    self.look_up(mode);
+                    self.push_return_address(return_address, |emitter| emitter.look_up(mode));
                 }
                 Cold::RingFull { label, resume } => {
                     dynasm!(self.asm.ops; .arch x64; =>label; gs mov rcx, [at::spill(0)]);
@@ -499,20 +497,16 @@ impl Emitter {
         }
     }
 
-    /// Puts the guest's return address where the call has just pushed ours, with one store of eight bytes.
-    fn guest_return_address(&mut self, address: u64) {
-        match i32::try_from(address) {
-            Ok(address) => dynasm!(self.asm.ops; .arch x64; mov QWORD [rsp], address),
-            Err(_) => dynasm!(self.asm.ops
-                ; .arch x64
-                ; lea rsp, [rsp + 8]
-                ; push QWORD [>constant]
-                ; jmp BYTE >over
-                ; constant:
-                ; .u64 address
-                ; over:
-            ),
+    /// Puts the guest's return address where the call has just pushed ours, with one store of eight bytes, and goes on.
+    fn push_return_address(&mut self, address: u64, go_on: impl FnOnce(&mut Emitter)) {
+        if let Ok(address) = i32::try_from(address) {
+            dynasm!(self.asm.ops; .arch x64; mov QWORD [rsp], address);
+            return go_on(self);
         }
+        let constant = self.asm.ops.new_dynamic_label();
+        dynasm!(self.asm.ops; .arch x64; lea rsp, [rsp + 8]; push QWORD [=>constant]);
+        go_on(self);
+        dynasm!(self.asm.ops; .arch x64; .align 8; =>constant; .u64 address);
     }
 }
 

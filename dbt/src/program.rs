@@ -70,7 +70,7 @@ pub fn resolve(argv: Vec<OsString>) -> Result<Program, ProgramError> {
 /// The file that `name` means. With a slash it is a path; without, the first file in PATH that may be executed.
 fn find(name: &OsStr, search: &OsStr) -> Result<PathBuf, ProgramError> {
     if name.is_empty() {
-        return Err(ProgramError::NotFound("the name of the program is empty.".into()));
+        return Err(ProgramError::NotFound("the name of the program is empty".into()));
     }
     if name.as_bytes().contains(&b'/') {
         return Ok(PathBuf::from(name));
@@ -93,7 +93,7 @@ fn find(name: &OsStr, search: &OsStr) -> Result<PathBuf, ProgramError> {
         } else {
             String::new()
         };
-        ProgramError::NotFound(format!("{}: there is no such program in PATH{here}.", shown(name)))
+        ProgramError::NotFound(format!("{}: there is no such program in PATH{here}", shown(name)))
     })
 }
 
@@ -145,7 +145,7 @@ fn judge_loader(program: &Path, loader: &Path) -> Result<(), ProgramError> {
 fn open_executable(path: &Path) -> Result<(File, Metadata), ProgramError> {
     let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            ProgramError::NotFound(format!("{}: there is no such file.", shown(path)))
+            ProgramError::NotFound(format!("{}: there is no such file", shown(path)))
         }
         _ => refuse(path, &format!("cannot be reached: {error}")),
     })?;
@@ -240,7 +240,7 @@ fn sentence_part(defect: &Defect, path: &Path) -> String {
 }
 
 fn refuse(path: &Path, problem: &str) -> ProgramError {
-    ProgramError::NotExecutable(format!("{} {problem}.", shown(path)))
+    ProgramError::NotExecutable(format!("{} {problem}", shown(path)))
 }
 
 /// A name fit to be shown in one line, whatever bytes it has.

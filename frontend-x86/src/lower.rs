@@ -202,7 +202,11 @@ fn rearrange(
             // Integers are stored all the time: only what may be a float and is known is followed.
             (Operand::Memory { .. }, _) => {
                 let granules = builder.peek(from);
-                if !granules[..picks.len()].iter().any(|&granule| builder.may_carry_known_float(granule)) {
+                let follow = match operand {
+                    Operand::Immediate(bits) => is_float_constant(bits, picks.len()),
+                    _ => granules[..picks.len()].iter().any(|&granule| builder.may_carry_known_float(granule)),
+                };
+                if !follow {
                     return Some(());
                 }
                 granules
@@ -229,4 +233,11 @@ fn rearrange(
         _ => return None,
     }
     Some(())
+}
+
+/// Could a program mean a float by storing this immediate? Compilers store 0.0, 0.0f and other floats of four bytes so. If
+/// it went unnoticed, a shadow of a computed zero would outlive the zero that is written over it: the bits are the same.
+fn is_float_constant(bits: u64, granules: usize) -> bool {
+    let magnitude = f32::from_bits(bits as u32).abs();
+    bits == 0 || granules == 1 && (1e-6..1e9).contains(&magnitude)
 }

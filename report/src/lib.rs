@@ -6,6 +6,7 @@
 
 mod fpcore;
 mod json;
+mod merge;
 mod names;
 mod numbers;
 mod ranges;
@@ -44,8 +45,9 @@ pub struct Report {
 
 impl Report {
     /// Looks up the source of all places in the findings.
-    pub fn new(findings: Findings, run: RunInfo) -> Report {
+    pub fn new(mut findings: Findings, run: RunInfo) -> Report {
         let sites = Sites::of(&findings);
+        merge::merge_copies(&mut findings, &sites);
         Report { run, findings, sites }
     }
 }

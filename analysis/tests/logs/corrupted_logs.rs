@@ -40,7 +40,7 @@ block 0x1000 record 112 {
     v23: b32 = live mxcsr #72
     setmxcsr v23
     copy v0, v1, v2
-    enter pow v21, v22
+    enter pow v21, v22 from v2
     v24: f64 = load [v1] #80
     leave v24, xmm1+0
     drop xmm2+4, 8

@@ -1,0 +1,388 @@
+//! Reals as MPFR numbers.
+//!
+//! This speaks to MPFR directly, through its custom interface, because the digits must not cost an allocation: up to 256 bits
+//! they lie in the number itself. That halves the time of an addition.
+
+use crate::native::Direction;
+use crate::real::Real;
+use fpgrind_ir::Operator;
+use gmp_mpfr_sys::gmp::limb_t;
+use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
+use std::cmp::Ordering;
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+/// A real number with a significand of a fixed number of bits.
+#[derive(Clone, Debug)]
+pub struct Mpfr {
+    precision: u32,
+    sign: c_int,
+    /// MPFR's exponent: it also says whether this is NaN, an infinity or zero.
+    exponent: mpfr::exp_t,
+    limbs: Limbs,
+}
+
+#[derive(Clone, Debug)]
+enum Limbs {
+    Inline([limb_t; INLINE]),
+    Heap(Box<[limb_t]>),
+}
+
+const INLINE: usize = 4;
+const LIMB_BITS: usize = limb_t::BITS as usize;
+
+/// Numbers beyond 2^32768 count as infinite, those below 2^-32768 as zero. No float format comes near, and without a
+/// bound a loop that squares its value leads to numbers whose sine takes MPFR forever.
+const MAX_EXPONENT: mpfr::exp_t = 32768;
+const RND: rnd_t = rnd_t::RNDN;
+/// A double's 53 bits must fit, with room to spare.
+const MIN_PRECISION: u32 = 64;
+/// More than anybody needs, and what memory allows.
+const MAX_PRECISION: u32 = 1 << 20;
+
+impl Mpfr {
+    /// The number as MPFR takes it, good for as long as `self` is borrowed.
+    fn raw(&self) -> mpfr_t {
+        let limbs = match &self.limbs {
+            Limbs::Inline(limbs) => &limbs[..],
+            Limbs::Heap(limbs) => limbs,
+        };
+        // MPFR only reads an operand, whatever the type of the pointer in it.
+        mpfr_t { prec: self.precision as prec_t, sign: self.sign, exp: self.exponent, d: NonNull::from(limbs).cast() }
+    }
+
+    /// The significand: its highest 64 bits, of which the first is set unless the number is zero or special, and the
+    /// others, lowest first (MPFR manual, "Internals").
+    fn top_and_rest(&self) -> (limb_t, &[limb_t]) {
+        match &self.limbs {
+            Limbs::Inline(limbs) => split(&limbs[..self.limb_count()]),
+            Limbs::Heap(limbs) => split(limbs),
+        }
+    }
+
+    fn top_and_rest_mut(&mut self) -> (&mut limb_t, &mut [limb_t]) {
+        let count = self.limb_count();
+        let limbs = match &mut self.limbs {
+            Limbs::Inline(limbs) => &mut limbs[..count],
+            Limbs::Heap(limbs) => limbs,
+        };
+        let (rest, top) = limbs.split_at_mut(count - 1);
+        (&mut top[0], rest)
+    }
+
+    fn limb_count(&self) -> usize {
+        (self.precision as usize).div_ceil(LIMB_BITS)
+    }
+
+    /// Lets MPFR write the number. `write` must set it, and not keep or free it.
+    fn set(&mut self, write: impl FnOnce(&mut mpfr_t)) {
+        let limbs = match &mut self.limbs {
+            Limbs::Inline(limbs) => &mut limbs[..],
+            Limbs::Heap(limbs) => limbs,
+        };
+        let mut raw = mpfr_t {
+            prec: self.precision as prec_t,
+            sign: self.sign,
+            exp: self.exponent,
+            d: NonNull::from(limbs).cast(),
+        };
+        write(&mut raw);
+        self.sign = raw.sign;
+        self.exponent = raw.exp;
+    }
+}
+
+fn split(limbs: &[limb_t]) -> (limb_t, &[limb_t]) {
+    limbs.split_last().map_or((0, limbs), |(top, rest)| (*top, rest))
+}
+
+impl Real for Mpfr {
+    fn zero(precision: u32) -> Mpfr {
+        let precision = precision.clamp(MIN_PRECISION, MAX_PRECISION);
+        let count = (precision as usize).div_ceil(LIMB_BITS);
+        let limbs = if count <= INLINE { Limbs::Inline([0; INLINE]) } else { Limbs::Heap(vec![0; count].into()) };
+        let mut zero = Mpfr { precision, sign: 1, exponent: 0, limbs };
+        // SAFETY: the destination is a valid number that outlives the call; so it is for all calls below.
+        zero.set(|this| unsafe { mpfr::set_zero(this, 1) });
+        zero
+    }
+
+    fn assign(&mut self, value: f64) {
+        if value.is_normal() {
+            let bits = value.to_bits();
+            let (top, rest) = self.top_and_rest_mut();
+            *top = (1 << 63) | bits << 11;
+            rest.fill(0);
+            self.exponent = (bits >> 52 & 0x7ff) as mpfr::exp_t - 1022;
+            self.sign = if value < 0.0 { -1 } else { 1 };
+            return;
+        }
+        // SAFETY: as above.
+        self.set(|this| unsafe {
+            mpfr::set_d(this, value, RND);
+        });
+    }
+
+    fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
+        let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision));
+        let raw = [0, 1, 2].map(|i| args.get(i).map_or(result.raw(), |arg| arg.raw()));
+        let pointers = raw.each_ref().map(|raw| raw as *const mpfr_t);
+        // SAFETY: the operands are borrowed for the whole call, the result is a number of its own, and every one of
+        // these functions only reads its operands and writes its result.
+        result.set(|r| unsafe {
+            match (operator, &pointers[..args.len().min(3)]) {
+                (Operator::Add, &[a, b]) => mpfr::add(r, a, b, RND),
+                (Operator::Sub, &[a, b]) => mpfr::sub(r, a, b, RND),
+                (Operator::Mul, &[a, b]) => mpfr::mul(r, a, b, RND),
+                (Operator::Div, &[a, b]) => mpfr::div(r, a, b, RND),
+                (Operator::Neg, &[a]) => mpfr::neg(r, a, RND),
+                (Operator::Abs, &[a]) => mpfr::abs(r, a, RND),
+                (Operator::Min, &[a, b]) => mpfr::min(r, a, b, RND),
+                (Operator::Max, &[a, b]) => mpfr::max(r, a, b, RND),
+                (Operator::Sqrt, &[a]) => mpfr::sqrt(r, a, RND),
+                (Operator::Cast, &[a]) => mpfr::set(r, a, RND),
+                (Operator::Fma, &[a, b, c]) => mpfr::fma(r, a, b, c, RND),
+                (Operator::Cbrt, &[a]) => mpfr::cbrt(r, a, RND),
+                (Operator::Hypot, &[a, b]) => mpfr::hypot(r, a, b, RND),
+                (Operator::Exp, &[a]) => mpfr::exp(r, a, RND),
+                (Operator::Exp2, &[a]) => mpfr::exp2(r, a, RND),
+                (Operator::Expm1, &[a]) => mpfr::expm1(r, a, RND),
+                (Operator::Log, &[a]) => mpfr::log(r, a, RND),
+                (Operator::Log2, &[a]) => mpfr::log2(r, a, RND),
+                (Operator::Log10, &[a]) => mpfr::log10(r, a, RND),
+                (Operator::Log1p, &[a]) => mpfr::log1p(r, a, RND),
+                (Operator::Pow, &[a, b]) => mpfr::pow(r, a, b, RND),
+                (Operator::Sin, &[a]) => mpfr::sin(r, a, RND),
+                (Operator::Cos, &[a]) => mpfr::cos(r, a, RND),
+                (Operator::Tan, &[a]) => mpfr::tan(r, a, RND),
+                (Operator::Asin, &[a]) => mpfr::asin(r, a, RND),
+                (Operator::Acos, &[a]) => mpfr::acos(r, a, RND),
+                (Operator::Atan, &[a]) => mpfr::atan(r, a, RND),
+                (Operator::Atan2, &[a, b]) => mpfr::atan2(r, a, b, RND),
+                (Operator::Sinh, &[a]) => mpfr::sinh(r, a, RND),
+                (Operator::Cosh, &[a]) => mpfr::cosh(r, a, RND),
+                (Operator::Tanh, &[a]) => mpfr::tanh(r, a, RND),
+                (Operator::Floor, &[a]) => mpfr::floor(r, a),
+                (Operator::Ceil, &[a]) => mpfr::ceil(r, a),
+                (Operator::Fmod, &[a, b]) => mpfr::fmod(r, a, b, RND),
+                _ => {
+                    mpfr::set_nan(r);
+                    0
+                }
+            };
+        });
+        result.bounded()
+    }
+
+    fn compare(&self, other: &Mpfr) -> Option<Ordering> {
+        if self.is_nan() || other.is_nan() {
+            return None;
+        }
+        // SAFETY: as above.
+        Some(unsafe { mpfr::cmp(&self.raw(), &other.raw()) }.cmp(&0))
+    }
+
+    fn is_nan(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { mpfr::nan_p(&self.raw()) != 0 }
+    }
+
+    fn to_f64(&self) -> f64 {
+        // The exponents of normal doubles; rounding up from the greatest gives infinity, as it must.
+        if (-1021..=1024).contains(&self.exponent) {
+            let (top, rest) = self.top_and_rest();
+            let (kept, lost) = (top >> 11, top & 0x7ff);
+            let tie = 0x400;
+            let up = lost > tie || lost == tie && (kept & 1 == 1 || rest.iter().any(|limb| *limb != 0));
+            // The significand's leading bit, and a carry out of it, add to the exponent.
+            let magnitude = (((self.exponent + 1021) as u64) << 52) + kept + up as u64;
+            return f64::from_bits(magnitude | (((self.sign < 0) as u64) << 63));
+        }
+        // SAFETY: as above.
+        unsafe { mpfr::get_d(&self.raw(), RND) }
+    }
+
+    fn to_f32(&self) -> f32 {
+        // SAFETY: as above.
+        unsafe { mpfr::get_flt(&self.raw(), RND) }
+    }
+
+    fn to_i64(&self, direction: Direction) -> Option<i64> {
+        let round = match direction {
+            // To even between two integers, as MXCSR's nearest is.
+            Direction::Nearest => rnd_t::RNDN,
+            Direction::Down => rnd_t::RNDD,
+            Direction::Up => rnd_t::RNDU,
+            Direction::Zero => rnd_t::RNDZ,
+        };
+        let raw = self.raw();
+        // SAFETY: as above. A C long has 64 bits on the one platform there is.
+        unsafe { (mpfr::fits_slong_p(&raw, round) != 0).then(|| mpfr::get_si(&raw, round)) }
+    }
+}
+
+impl Mpfr {
+    /// Without the numbers beyond all formats.
+    fn bounded(mut self) -> Mpfr {
+        // NaN, infinities and zeros are exponents beyond all others, so the common case is one comparison.
+        // SAFETY: as above.
+        if self.exponent.abs() > MAX_EXPONENT && unsafe { mpfr::regular_p(&self.raw()) } != 0 {
+            let (sign, is_huge) = (self.sign, self.exponent > 0);
+            self.set(|this| unsafe {
+                if is_huge {
+                    mpfr::set_inf(this, sign)
+                } else {
+                    mpfr::set_zero(this, sign)
+                };
+            });
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn real(value: f64) -> Mpfr {
+        Mpfr::exactly(256, value)
+    }
+
+    fn add(a: &Mpfr, b: &Mpfr) -> Mpfr {
+        Mpfr::apply(Operator::Add, &[a, b])
+    }
+
+    fn power_of_two(exponent: f64) -> Mpfr {
+        Mpfr::apply(Operator::Exp2, &[&real(exponent)])
+    }
+
+    #[test]
+    fn more_bits_than_fit_inline_keep_their_digits() {
+        for precision in [64, 128, 256, 257, 1000] {
+            let [one, tiny] =
+                [0.0, 1.0 - precision as f64].map(|e| Mpfr::apply(Operator::Exp2, &[&Mpfr::exactly(precision, e)]));
+            let back = Mpfr::apply(Operator::Sub, &[&add(&one, &tiny), &one]);
+            assert_eq!(back.compare(&tiny), Some(Ordering::Equal), "{precision}");
+            let lost = Mpfr::apply(Operator::Mul, &[&tiny, &Mpfr::exactly(precision, 0.25)]);
+            assert_eq!(add(&one, &lost).compare(&one), Some(Ordering::Equal), "{precision}");
+        }
+    }
+
+    #[test]
+    fn rounding_to_single_does_not_go_through_double() {
+        // Just above the tie between 1 and the next single; the double nearest to it is the tie itself.
+        let above_tie = add(&add(&real(1.0), &power_of_two(-24.0)), &power_of_two(-100.0));
+        assert_eq!(above_tie.to_f32(), 1.0 + f32::EPSILON);
+    }
+
+    #[test]
+    fn rounding_to_subnormals_rounds_once_and_to_even() {
+        let tiny = power_of_two(-1300.0);
+        let tie = add(&power_of_two(-1074.0), &power_of_two(-1075.0));
+        assert_eq!(tie.to_f64().to_bits(), 2);
+        assert_eq!(Mpfr::apply(Operator::Sub, &[&tie, &tiny]).to_f64().to_bits(), 1);
+        let half = power_of_two(-1075.0);
+        assert_eq!(half.to_f64().to_bits(), 0);
+        assert_eq!(add(&half, &tiny).to_f64().to_bits(), 1);
+        let half_single = power_of_two(-150.0);
+        assert_eq!(half_single.to_f32().to_bits(), 0);
+        assert_eq!(add(&half_single, &power_of_two(-400.0)).to_f32().to_bits(), 1);
+    }
+
+    #[test]
+    fn every_operator_is_implemented() {
+        for operator in Operator::ALL {
+            let half = real(0.5);
+            let args = vec![&half; operator.arity()];
+            assert!(!Mpfr::apply(*operator, &args).is_nan(), "{}", operator.name());
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_all_formats_become_infinite_or_zero() {
+        let mut huge = real(1e300);
+        let mut tiny = real(-1e-300);
+        for _ in 0..40 {
+            huge = Mpfr::apply(Operator::Mul, &[&huge, &huge]);
+            tiny = Mpfr::apply(Operator::Mul, &[&tiny, &tiny]);
+        }
+        assert_eq!(huge.to_f64(), f64::INFINITY);
+        assert!(Mpfr::apply(Operator::Sin, &[&huge]).is_nan());
+        assert_eq!(tiny.compare(&real(0.0)), Some(Ordering::Equal));
+    }
+
+    #[test]
+    fn conversion_to_integer_follows_the_direction_and_refuses_what_does_not_fit() {
+        let value = real(-2.5);
+        assert_eq!(value.to_i64(Direction::Nearest), Some(-2));
+        assert_eq!(value.to_i64(Direction::Down), Some(-3));
+        assert_eq!(value.to_i64(Direction::Up), Some(-2));
+        assert_eq!(real(9.3e18).to_i64(Direction::Zero), None);
+        assert_eq!(real(f64::NAN).to_i64(Direction::Zero), None);
+        assert_eq!(real(f64::INFINITY).to_i64(Direction::Zero), None);
+    }
+
+    /// A real between doubles: the first, a little of the second, and less of the third.
+    fn between() -> impl Strategy<Value = Mpfr> {
+        let bits = || prop_oneof![any::<u64>(), Just(0), Just(1 << 63), Just(1 << 52), Just(0x7fef_ffff_ffff_ffff)];
+        (bits(), -60f64..0.0, any::<bool>(), -120f64..-60.0, prop::sample::select(vec![64, 65, 200, 256, 300]))
+            .prop_map(|(bits, fine, exact, finer, precision)| {
+                let value = Mpfr::exactly(precision, f64::from_bits(bits));
+                let scaled = |by: f64| {
+                    let scale = Mpfr::apply(Operator::Exp2, &[&Mpfr::exactly(precision, by.floor())]);
+                    Mpfr::apply(Operator::Mul, &[&value, &scale])
+                };
+                let sum = add(&value, &scaled(fine));
+                if exact { sum } else { add(&sum, &scaled(finer)) }
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn rounding_to_double_by_hand_is_mpfrs(real in between()) {
+            // SAFETY: a valid number, read.
+            let expected = unsafe { mpfr::get_d(&real.raw(), RND) };
+            prop_assert!(real.to_f64().to_bits() == expected.to_bits() || expected.is_nan() && real.to_f64().is_nan());
+        }
+
+        #[test]
+        fn every_double_is_taken_over_exactly(bits in any::<u64>(), before in any::<f64>()) {
+            let value = f64::from_bits(bits);
+            let mut real = Mpfr::exactly(300, before);
+            real.assign(value);
+            let mut expected = Mpfr::zero(300);
+            // SAFETY: a valid number, written.
+            expected.set(|this| unsafe {
+                mpfr::set_d(this, value, RND);
+            });
+            prop_assert_eq!(real.compare(&expected), (!value.is_nan()).then_some(Ordering::Equal));
+            prop_assert!(real.to_f64().to_bits() == bits || value.is_nan());
+        }
+
+        #[test]
+        fn correctly_rounded_operations_agree_with_the_hardware(a in any::<f64>(), b in any::<f64>()) {
+            for (operator, native) in [
+                (Operator::Add, a + b),
+                (Operator::Sub, a - b),
+                (Operator::Mul, a * b),
+                (Operator::Div, a / b),
+                (Operator::Fmod, a % b),
+            ] {
+                let exact = Mpfr::apply(operator, &[&real(a), &real(b)]).to_f64();
+                // Division, and fmod of far exponents, round twice; at 256 bits the first rounding cannot
+                // hit a tie of the second unless the quotient is exact.
+                prop_assert!(exact == native || (exact.is_nan() && native.is_nan()), "{operator:?} {a:e} {b:e}");
+            }
+            let root = Mpfr::apply(Operator::Sqrt, &[&real(a.abs())]).to_f64();
+            prop_assert_eq!(root, a.abs().sqrt());
+        }
+
+        #[test]
+        fn singles_round_like_the_hardware(a in any::<f32>(), b in any::<f32>()) {
+            let product = Mpfr::apply(Operator::Mul, &[&real(a as f64), &real(b as f64)]).to_f32();
+            let native = a * b;
+            prop_assert!(product == native || (product.is_nan() && native.is_nan()));
+        }
+    }
+}
