@@ -31,9 +31,8 @@ pub fn run(options: &Options) -> Result<End, Failure> {
             Ok(run.end)
         }
         Mode::None => {
-            let run = translate(&program, None, |_| {})?;
-            summary.write(&remarks_of(&run));
-            Ok(run.end)
+            // What ran natively matters to an analysis, of which there is none.
+            translate(&program, None, |_| {}).map(|run| run.end)
         }
     }
 }
@@ -44,9 +43,9 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
         None => default_folder(program.path.as_os_str()),
     };
     let started = Instant::now();
-    let mut analysis = Movable(Analysis::new(options.analysis()));
+    let mut analysis = Analysis::new(options.analysis());
     let run = translate(program, Some(Logging { check: options.check }), |event| analysis.event(event))?;
-    let findings = analysis.0.finish();
+    let findings = analysis.finish();
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),
         args: program.argv.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
@@ -61,24 +60,7 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     Ok(if report.findings.check_failures.is_empty() { run.end } else { failed_check(run.end) })
 }
 
-/// An analysis that another thread may borrow.
-struct Movable(Analysis);
-
-// SAFETY: an analysis shares its nodes within itself only (they are `Rc`s, made by it and never handed out), and one thread at a
-// time uses it: the translator's consumer while the program runs, and this one after that thread has ended.
-unsafe impl Send for Movable {}
-
-impl Movable {
-    fn event(&mut self, event: Event<'_>) {
-        self.0.event(event);
-    }
-}
-
-fn translate(
-    program: &Program,
-    logging: Option<Logging>,
-    consumer: impl FnMut(Event<'_>) + Send,
-) -> Result<Run, Failure> {
+fn translate(program: &Program, logging: Option<Logging>, consumer: impl FnMut(Event<'_>)) -> Result<Run, Failure> {
     let options = fpgrind_dbt::Options { logging };
     fpgrind_dbt::run(program, &options, consumer).map_err(|error| Failure::own(error.to_string()))
 }

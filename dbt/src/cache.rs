@@ -82,7 +82,9 @@ impl CodeCache {
     /// Makes the 32-bit branch displacement at `site` lead to `target`. Displacements are emitted within aligned eight bytes
     /// and written with them in one store, so that a running guest sees the old or the new.
     pub fn patch_branch(&self, site: u64, target: u64) {
-        let Some(zone) = self.zones.iter().find(|zone| (zone.start..zone.start + zone.used).contains(&site)) else { return };
+        let Some(zone) = self.zones.iter().find(|zone| (zone.start..zone.start + zone.used).contains(&site)) else {
+            return;
+        };
         let offset = zone.offset + (site - zone.start) as usize;
         let aligned = offset & !7;
         let mut word: [u8; 8] = self.memory.read(aligned, 8).try_into().expect("eight bytes were read");
@@ -109,7 +111,8 @@ pub fn place_zone(pc: u64, mappings: impl Iterator<Item = (u64, u64)>) -> Option
     }
     let low = pc.saturating_sub(REACH - ZONE_BYTES);
     let high = pc + REACH - 2 * ZONE_BYTES;
-    let fits = |start: u64| start.is_multiple_of(4096) && gaps.iter().any(|(a, b)| *a <= start && start + ZONE_BYTES <= *b);
+    let fits =
+        |start: u64| start.is_multiple_of(4096) && gaps.iter().any(|(a, b)| *a <= start && start + ZONE_BYTES <= *b);
     let below = (low..pc).step_by(ZONE_BYTES as usize).map(|a| a & !0xfff);
     let above = (pc..high).rev().step_by(ZONE_BYTES as usize).map(|a| a & !0xfff);
     below.chain(above).find(|start| fits(*start))

@@ -15,13 +15,25 @@ pub enum End {
     Next(u64),
     Jump(u64),
     /// The last instruction branches to `taken` or runs on to `next`.
-    Branch { taken: u64, next: u64 },
-    Call { target: u64, next: u64 },
+    Branch {
+        taken: u64,
+        next: u64,
+    },
+    Call {
+        target: u64,
+        next: u64,
+    },
     IndirectJump,
-    IndirectCall { next: u64 },
+    IndirectCall {
+        next: u64,
+    },
     /// Pops so many bytes besides the return address.
-    Return { extra: u16 },
-    Syscall { next: u64 },
+    Return {
+        extra: u16,
+    },
+    Syscall {
+        next: u64,
+    },
     /// The instruction at this address is not one to translate.
     Native(u64),
 }
@@ -55,7 +67,13 @@ impl Decoded {
 /// Decodes the block at `pc` from the bytes that lie there.
 pub fn decode(pc: u64, bytes: &[u8], mode: Mode, infos: &mut InstructionInfoFactory) -> Decoded {
     let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
-    let mut block = Decoded { instrs: Vec::new(), rip_displacements: Vec::new(), bytes: Vec::new(), end: End::Next(pc), registers: 0 };
+    let mut block = Decoded {
+        instrs: Vec::new(),
+        rip_displacements: Vec::new(),
+        bytes: Vec::new(),
+        end: End::Next(pc),
+        registers: 0,
+    };
     while block.instrs.len() < MAX_INSTRUCTIONS {
         let at = decoder.ip();
         let instr = decoder.decode();
@@ -101,7 +119,9 @@ fn end_of(instr: &Instruction) -> Option<End> {
         FlowControl::Call if instr.code() == Code::Syscall => Some(End::Syscall { next }),
         FlowControl::Call => Some(End::Call { target: instr.near_branch_target(), next }),
         // `translatable` has kept these out.
-        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => Some(End::Native(instr.ip())),
+        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => {
+            Some(End::Native(instr.ip()))
+        }
     }
 }
 
@@ -118,8 +138,10 @@ fn translatable(instr: &Instruction) -> bool {
         FlowControl::UnconditionalBranch => matches!(instr.code(), Code::Jmp_rel8_64 | Code::Jmp_rel32_64),
         FlowControl::ConditionalBranch => instr.op_count() == 1 && instr.op0_kind() == OpKind::NearBranch64,
     };
-    let base = matches!(instr.code(), Code::Rdgsbase_r32 | Code::Rdgsbase_r64 | Code::Wrgsbase_r32 | Code::Wrgsbase_r64);
-    let selector = (0..instr.op_count()).any(|op| instr.op_kind(op) == OpKind::Register && instr.op_register(op) == Register::GS);
+    let base =
+        matches!(instr.code(), Code::Rdgsbase_r32 | Code::Rdgsbase_r64 | Code::Wrgsbase_r32 | Code::Wrgsbase_r64);
+    let selector =
+        (0..instr.op_count()).any(|op| instr.op_kind(op) == OpKind::Register && instr.op_register(op) == Register::GS);
     control && !base && !selector && instr.segment_prefix() != Register::GS
 }
 
@@ -127,7 +149,11 @@ fn translatable(instr: &Instruction) -> bool {
 fn registers_used(instr: &Instruction, infos: &mut InstructionInfoFactory) -> u16 {
     let info = infos.info(instr);
     let memory = info.used_memory().iter().flat_map(|memory| [memory.base(), memory.index()]);
-    info.used_registers().iter().map(|used| used.register()).chain(memory).fold(0, |set, register| set | gpr_bit(register))
+    info.used_registers()
+        .iter()
+        .map(|used| used.register())
+        .chain(memory)
+        .fold(0, |set, register| set | gpr_bit(register))
 }
 
 fn gpr_bit(register: Register) -> u16 {

@@ -93,7 +93,9 @@ impl Guest {
     /// Is the address range mapped from a file, and not writable: a literal pool, say?
     pub fn is_constant(&mut self, address: u64, len: usize) -> bool {
         self.mapping_of(address).is_some_and(|mapping| {
-            mapping.is_file() && !mapping.writable && address.checked_add(len as u64).is_some_and(|end| end <= mapping.end)
+            mapping.is_file()
+                && !mapping.writable
+                && address.checked_add(len as u64).is_some_and(|end| end <= mapping.end)
         })
     }
 

@@ -31,6 +31,8 @@ pub enum LaunchError {
     Died,
     /// No address range within reach of the program's code is free.
     NoRoom,
+    /// A thread of ours panicked, and has said so.
+    Internal,
 }
 
 impl std::fmt::Display for LaunchError {
@@ -43,6 +45,9 @@ impl std::fmt::Display for LaunchError {
             ),
             LaunchError::Exec(error) => write!(f, "could not execute the program: {error}"),
             LaunchError::Died => write!(f, "the program was killed before its first instruction"),
+            LaunchError::Internal => {
+                write!(f, "fpgrind failed while it ran the program, which was killed; please report this")
+            }
             LaunchError::NoRoom => {
                 write!(f, "found no free addresses near the program's code; raise its address space limit (ulimit -v)")
             }
@@ -69,7 +74,8 @@ pub fn launch(program: &Program) -> Result<Launched, LaunchError> {
     let cache = memory(c"fpgrind-cache", CACHE_BYTES)?;
     let pid = start(program, &[context.fd(), ring.fd(), cache.fd()])?;
     let inherited = [context.fd(), ring.fd(), cache.fd()];
-    let prepared = prepare(pid, inherited, ContextView(context), Ring(ring), CodeCache { memory: cache, zones: Vec::new() });
+    let prepared =
+        prepare(pid, inherited, ContextView(context), Ring(ring), CodeCache { memory: cache, zones: Vec::new() });
     if prepared.is_err() {
         // SAFETY: a plain system call; the child is ours.
         unsafe { libc::kill(pid, libc::SIGKILL) };
@@ -80,7 +86,8 @@ pub fn launch(program: &Program) -> Result<Launched, LaunchError> {
 
 /// Forks, has the child wait until it is traced, and brings it to the stop behind its exec.
 fn start(program: &Program, inherit: &[RawFd]) -> Result<i32, LaunchError> {
-    let c_string = |s: &OsStr| CString::new(s.as_bytes()).map_err(|_| LaunchError::Exec(io::ErrorKind::InvalidInput.into()));
+    let c_string =
+        |s: &OsStr| CString::new(s.as_bytes()).map_err(|_| LaunchError::Exec(io::ErrorKind::InvalidInput.into()));
     let path = c_string(program.path.as_os_str())?;
     let argv = program.argv.iter().map(|arg| c_string(arg)).collect::<Result<Vec<_>, _>>()?;
     let mut pointers: Vec<_> = argv.iter().map(|arg| arg.as_ptr()).collect();
@@ -147,12 +154,22 @@ fn trace(pid: i32, socket: RawFd) -> Result<(), LaunchError> {
             }
             let mut error = 0i32;
             let told = libc::recv(socket, (&raw mut error).cast(), 4, libc::MSG_DONTWAIT);
-            return Err(if told == 4 { LaunchError::Exec(io::Error::from_raw_os_error(error)) } else { LaunchError::Died });
+            return Err(if told == 4 {
+                LaunchError::Exec(io::Error::from_raw_os_error(error))
+            } else {
+                LaunchError::Died
+            });
         }
     }
 }
 
-fn prepare(pid: i32, fds: [RawFd; 3], context: ContextView, ring: Ring, mut cache: CodeCache) -> Result<Launched, LaunchError> {
+fn prepare(
+    pid: i32,
+    fds: [RawFd; 3],
+    context: ContextView,
+    ring: Ring,
+    mut cache: CodeCache,
+) -> Result<Launched, LaunchError> {
     let mut guest = Guest::new(pid);
     let mut injector = Injector::new(pid)?;
     let entry = injector.entry;

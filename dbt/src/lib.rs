@@ -8,6 +8,9 @@
 //! Guest state lives where it lives natively: registers in registers, return addresses on the stack, FS untouched. So the guest can be
 //! let go at any block's start, and then simply runs on natively. That is the way out whenever something cannot be translated.
 
+// dynasm's macros convert register numbers that are u8 already.
+#![allow(clippy::useless_conversion)]
+
 mod asm;
 mod cache;
 mod context;
@@ -15,6 +18,7 @@ mod decode;
 mod emit;
 mod exits;
 mod guest;
+mod keyboard;
 mod launch;
 mod modules;
 pub mod program;
@@ -34,7 +38,7 @@ pub use translate::Logging;
 
 use fpgrind_analysis::log::Event;
 use service::{Message, Service, Shared, WentNative};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use translate::Translator;
 
 /// How to run a program.
@@ -55,47 +59,44 @@ pub struct Run {
 /// Chunks of log that may wait for the consumer before the guest has to.
 const CHUNKS_IN_FLIGHT: usize = 16;
 
-/// Runs a program to its end. The consumer gets the log on a thread of its own.
-pub fn run(program: &Program, options: &Options, mut consumer: impl FnMut(Event<'_>) + Send) -> Result<Run, Error> {
+/// Runs a program to its end. The consumer gets the log, on the calling thread, while the program runs.
+pub fn run(program: &Program, options: &Options, mut consumer: impl FnMut(Event<'_>)) -> Result<Run, Error> {
+    let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
+    std::thread::scope(|scope| {
+        let supervisor = scope.spawn(|| supervise(program, options, sender));
+        for message in receiver {
+            match message {
+                Message::Event(event) => consumer(event),
+                Message::Records(records) => consumer(Event::Records(&records)),
+            }
+        }
+        supervisor.join().unwrap_or(Err(Error::Internal))
+    })
+}
+
+/// Launches the program, answers what it asks and traces it, until it ends. Launching and tracing are one thread's: ptrace
+/// wants that.
+fn supervise(program: &Program, options: &Options, consumer: SyncSender<Message>) -> Result<Run, Error> {
     let launched = launch::launch(program)?;
     let pid = launched.guest.pid;
-    // Ctrl-C at the terminal is the guest's to handle; we report what was seen when it has.
-    let keyboard = [libc::SIGINT, libc::SIGQUIT].map(|signal| {
-        // SAFETY: ignoring a signal touches no memory.
-        (signal, unsafe { libc::signal(signal, libc::SIG_IGN) })
-    });
+    let _keyboard = keyboard::left_to_the_guest();
     // SAFETY: the context is mapped until the translator is dropped, after both threads have ended.
     let shared = Shared::new(unsafe { &raw const (*launched.context.get()).pending });
-    let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
-    let (end, seen, went_native) = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            for message in receiver {
-                match message {
-                    Message::Event(event) => consumer(event),
-                    Message::Records(records) => consumer(Event::Records(&records)),
-                }
-            }
-        });
-        let mut service = Service {
-            translator: Translator::new(launched.guest, launched.context, launched.cache, options.logging),
-            ring: launched.ring,
-            entry: launched.entry,
-            shared: &shared,
-            consumer: sender,
-            went_native: None,
-        };
-        let service = scope.spawn(move || {
-            service.serve();
-            service.went_native
-        });
+    let mut service = Service {
+        translator: Translator::new(launched.guest, launched.context, launched.cache, options.logging),
+        ring: launched.ring,
+        entry: launched.entry,
+        shared: &shared,
+        consumer,
+        went_native: None,
+    };
+    std::thread::scope(|scope| {
+        let answering = scope.spawn(|| service.serve());
         let (end, seen) = tracer::trace(pid, &shared);
-        (end, seen, service.join().ok().flatten())
-    });
-    for (signal, handler) in keyboard {
-        // SAFETY: puts back the handler that was there.
-        unsafe { libc::signal(signal, handler) };
-    }
-    Ok(Run { end, remarks: remarks(&seen, went_native) })
+        answering.join().map_err(|_| Error::Internal)?;
+        Ok((end, seen))
+    })
+    .map(|(end, seen)| Run { end, remarks: remarks(&seen, service.went_native) })
 }
 
 fn remarks(seen: &tracer::Seen, went_native: Option<WentNative>) -> Vec<String> {

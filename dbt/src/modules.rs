@@ -57,8 +57,12 @@ impl Modules {
     pub fn load(&mut self, mapping: &Mapping, functions: bool) -> Module {
         let quiet = is_quiet_module(&mapping.name);
         self.loaded.push(Loaded { start: mapping.start, end: mapping.end, quiet });
-        let mut module =
-            Module { path: mapping.name.clone(), start: mapping.start, end: mapping.end, bias: mapping.start - mapping.offset.min(mapping.start) };
+        let mut module = Module {
+            path: mapping.name.clone(),
+            start: mapping.start,
+            end: mapping.end,
+            bias: mapping.start - mapping.offset.min(mapping.start),
+        };
         if !functions {
             return module;
         }
@@ -87,7 +91,8 @@ impl Modules {
             if !(module.start..module.end).contains(&address) {
                 continue;
             }
-            let indirect = matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.st_type() == STT_GNU_IFUNC);
+            let indirect =
+                matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.st_type() == STT_GNU_IFUNC);
             let function = if indirect { Function::Resolver(wrapper) } else { Function::Wrapped(wrapper) };
             self.functions.insert(address, function);
         }

@@ -89,6 +89,18 @@ pub enum WentNative {
     NoRoom,
 }
 
+/// A guest whose requests nobody answers any more would wait forever.
+struct KilledOnPanic(i32);
+
+impl Drop for KilledOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // SAFETY: a plain system call.
+            unsafe { libc::kill(self.0, libc::SIGKILL) };
+        }
+    }
+}
+
 pub struct Service<'a> {
     pub translator: Translator,
     pub ring: Ring,
@@ -101,6 +113,7 @@ pub struct Service<'a> {
 impl Service<'_> {
     /// Answers requests until the guest has ended; then hands over what it logged last.
     pub fn serve(&mut self) {
+        let _guard = KilledOnPanic(self.translator.guest.pid);
         self.translator.reset_tables();
         if self.logs() {
             for (number, name) in OUTPUT_NAMES.iter().enumerate() {

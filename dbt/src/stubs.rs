@@ -4,9 +4,9 @@
 //! context through GS, branches on rcx with jrcxz, computes with lea and mov, and asks through a futex in the
 //! context, because a signal the guest could block or catch (see docs/ARCHITECTURE.md).
 
+use crate::asm::Asm;
 use crate::context::{Lookup, Mode, at};
 use crate::exits::Exits;
-use crate::asm::Asm;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 /// Addresses in the guest of a zone's common code.

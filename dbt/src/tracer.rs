@@ -38,7 +38,11 @@ pub fn trace(pid: i32, shared: &Shared) -> (End, Seen) {
         if libc::WIFSTOPPED(status) {
             if who == pid { stopped(pid, status, &mut seen) } else { let_go(who, shared) }
         } else if who == pid {
-            break if libc::WIFSIGNALED(status) { End::Killed(libc::WTERMSIG(status)) } else { End::Exited(libc::WEXITSTATUS(status)) };
+            break if libc::WIFSIGNALED(status) {
+                End::Killed(libc::WTERMSIG(status))
+            } else {
+                End::Exited(libc::WEXITSTATUS(status))
+            };
         }
     };
     shared.guest_ended();

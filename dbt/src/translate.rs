@@ -243,7 +243,14 @@ impl Translator {
     }
 
     /// Emits the block for `key` and those it falls through to.
-    fn emit_chain(&mut self, emitter: &mut Emitter, key: Key, zone: usize, queue: &mut VecDeque<Key>, budget: &mut usize) {
+    fn emit_chain(
+        &mut self,
+        emitter: &mut Emitter,
+        key: Key,
+        zone: usize,
+        queue: &mut VecDeque<Key>,
+        budget: &mut usize,
+    ) {
         let (mut pc, mode) = key;
         loop {
             *budget = budget.saturating_sub(1);
@@ -260,7 +267,8 @@ impl Translator {
             let described = self.describe(&decoded, mode).map(|block| self.announce(block));
             emitter.body(&decoded, described.as_ref().map(|(number, block)| Record { number: *number, block }));
             let (next, other) = decoded.end.successors();
-            let next = next.filter(|next| *budget > 0 && self.is_new(emitter, (*next, mode)) && self.is_code(*next, zone));
+            let next =
+                next.filter(|next| *budget > 0 && self.is_new(emitter, (*next, mode)) && self.is_code(*next, zone));
             emitter.end(&decoded, mode, next);
             queue.extend(other.map(|target| (target, mode)));
             match next {

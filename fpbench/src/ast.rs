@@ -122,9 +122,7 @@ impl Expr {
             }
             Expr::Test(_, arg) | Expr::Not(arg) | Expr::Context(_, arg) => vec![arg],
             Expr::If(condition, yes, no) => vec![condition, yes, no],
-            Expr::Let(Let { bindings, body, .. }) => {
-                bindings.iter().map(|(_, value)| value).chain([&**body]).collect()
-            }
+            Expr::Let(Let { bindings, body, .. }) => bindings.iter().map(|(_, value)| value).chain([&**body]).collect(),
             Expr::While(While { condition, bindings, body, .. }) => {
                 let variables = bindings.iter().flat_map(|variable| [&variable.initial, &variable.update]);
                 [&**condition].into_iter().chain(variables).chain([&**body]).collect()

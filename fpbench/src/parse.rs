@@ -87,7 +87,10 @@ fn argument(item: &Sexpr, precision: Precision) -> Result<Argument, Error> {
                 (true, [name @ Sexpr { kind: Kind::Atom(_), .. }]) => {
                     Ok(Argument { name: symbol(name)?, precision: precision_of(&properties)?.unwrap_or(precision) })
                 }
-                _ => error(item.position, "an argument is a name, perhaps `(! :precision binary32 x)`; tensors are not understood"),
+                _ => error(
+                    item.position,
+                    "an argument is a name, perhaps `(! :precision binary32 x)`; tensors are not understood",
+                ),
             }
         }
         Kind::Text(_) => error(item.position, "an argument is a name"),
@@ -224,7 +227,10 @@ impl Scope {
                 count(3)?;
                 let [m, e, b] = [0, 1, 2].map(|number: usize| args[number].to_string());
                 let Some(literal) = Literal::digits(&m, &e, &b) else {
-                    return error(position, "`digits` takes an integer, an exponent up to 20000 and a base from 2 to 1000");
+                    return error(
+                        position,
+                        "`digits` takes an integer, an exponent up to 20000 and a base from 2 to 1000",
+                    );
                 };
                 return Ok((Expr::Number(literal), Sort::Number));
             }
@@ -247,7 +253,9 @@ impl Scope {
             return Ok((Expr::Operation(operator, self.each(args, Sort::Number)?), Sort::Number));
         }
         match Operator::arities(word)[..] {
-            [] if TENSOR_WORDS.contains(&word) => error(position, format!("`{word}`: tensors and `for` are not understood")),
+            [] if TENSOR_WORDS.contains(&word) => {
+                error(position, format!("`{word}`: tensors and `for` are not understood"))
+            }
             [] => error(position, format!("there is no operation `{word}`")),
             [arity] => error(position, format!("`{word}` takes {arity} arguments, not {}", args.len())),
             _ => error(position, format!("`{word}` takes 1 or 2 arguments, not {}", args.len())),

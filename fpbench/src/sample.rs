@@ -109,10 +109,8 @@ fn ordered(core: &Core, name: &str, low: &Expr, high: &Expr, range: Range) -> Ra
         _ => match (low, high) {
             // Bounds on the magnitude.
             (Expr::Operation(crate::operators::Operator::Fabs, args), bound) if is_it(&args[0]) => {
-                constant(core, bound).map_or(range, |most| Range {
-                    low: range.low.max(-most),
-                    high: range.high.min(most),
-                })
+                constant(core, bound)
+                    .map_or(range, |most| Range { low: range.low.max(-most), high: range.high.min(most) })
             }
             _ => range,
         },
@@ -138,7 +136,9 @@ pub struct Random(u64);
 impl Random {
     /// Seeded by a name, so that a benchmark's inputs do not depend on its neighbours.
     pub fn seeded(name: &str) -> Random {
-        Random(name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ byte as u64).wrapping_mul(0x100_0000_01b3)))
+        Random(
+            name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ byte as u64).wrapping_mul(0x100_0000_01b3)),
+        )
     }
 
     pub fn next(&mut self) -> u64 {
@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn ranges_come_from_comparisons_with_constants() {
-        let core = core("(FPCore (x y z) :pre (and (<= 1 x (* 2 4)) (or (< 3 y 4) (< 5 y 6)) (< (fabs z) 7) (< x y)) x)");
+        let core =
+            core("(FPCore (x y z) :pre (and (<= 1 x (* 2 4)) (or (< 3 y 4) (< 5 y 6)) (< (fabs z) 7) (< x y)) x)");
         let expected = [(1.0, 8.0), (3.0, 6.0), (-7.0, 7.0)];
         assert_eq!(ranges(&core), expected.map(|(low, high)| Range { low, high }));
     }

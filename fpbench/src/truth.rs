@@ -75,7 +75,8 @@ mod tests {
     fn the_truth_has_enough_bits_for_the_smallest_numbers() {
         let core = parse("(FPCore (x) (- (exp x) 1))").expect("readable").remove(0).expect("a core");
         let tiny = f64::from_bits(3);
-        let truth = truth(&core, &[Native::input(tiny, Precision::Binary64)], Precision::Binary64, 100).expect("a value");
+        let truth =
+            truth(&core, &[Native::input(tiny, Precision::Binary64)], Precision::Binary64, 100).expect("a value");
         assert_eq!((truth.native, truth.correct, truth.unsettled), (0.0, tiny, false));
     }
 

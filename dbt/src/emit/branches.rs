@@ -1,0 +1,201 @@
+//! The ways out of a block: links, lookups, calls, returns, system calls.
+
+use super::{Cold, Emitter};
+use crate::context::{Lookup, Mode, at, table};
+use crate::decode::{Decoded, End};
+use crate::exits::{Exit, Key};
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+impl Emitter {
+    /// The way out of a block. Code for `falls_to` follows directly, if it is given, and needs no branch.
+    pub fn end(&mut self, decoded: &Decoded, mode: Mode, falls_to: Option<u64>) {
+        let next = match decoded.end {
+            End::Next(next) => next,
+            End::Jump(target) => target,
+            End::Branch { taken, next } => {
+                self.conditional(decoded.instrs.last().expect("a branch"), (taken, mode));
+                next
+            }
+            End::Call { target, next } => {
+                let label = self.asm.ops.new_dynamic_label();
+                dynasm!(self.asm.ops; .arch x64; call =>label);
+                self.return_entry((next, mode));
+                self.cold.push(Cold::Call { label, return_address: next, target: (target, mode) });
+                next
+            }
+            End::IndirectCall { next } => {
+                self.load_target(decoded.instrs.last().expect("a call"));
+                let label = self.asm.ops.new_dynamic_label();
+                dynasm!(self.asm.ops; .arch x64; call =>label);
+                self.return_entry((next, mode));
+                self.cold.push(Cold::IndirectCall { label, return_address: next, mode });
+                next
+            }
+            End::IndirectJump => {
+                self.load_target(decoded.instrs.last().expect("a jump"));
+                return self.look_up(mode);
+            }
+            End::Return { extra } => return self.guest_return(mode, extra),
+            End::Syscall { next } => {
+                dynasm!(self.asm.ops; .arch x64; lea r11, [>after]);
+                self.asm.jump(self.stubs.syscall);
+                self.continuations.push((self.asm.here(), (next, mode)));
+                dynasm!(self.asm.ops; .arch x64; after:);
+                self.guest_rcx(next);
+                next
+            }
+            End::Native(pc) => {
+                return self.ask(|_| Exit::Native { pc });
+            }
+        };
+        if falls_to != Some(next) {
+            self.jump_to((next, mode));
+        }
+    }
+
+    /// `syscall` leaves the address behind it in rcx.
+    fn guest_rcx(&mut self, next: u64) {
+        dynasm!(self.asm.ops; .arch x64; mov rcx, QWORD next as i64);
+    }
+
+    pub fn behind_syscall(&mut self, next: Key) {
+        self.guest_rcx(next.0);
+        self.jump_to(next);
+    }
+
+    pub fn jump_to(&mut self, target: Key) {
+        let site = self.asm.patchable_branch(&[0xe9]);
+        self.cold.push(Cold::Link { site, target });
+    }
+
+    fn conditional(&mut self, instr: &Instruction, taken: Key) {
+        let opcode = match instr.mnemonic() {
+            // These have no form with a wide displacement. Their own short one leads over a jump.
+            Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne => None,
+            _ => Some([0x0f, 0x80 + (instr.condition_code() as u8 - 1)]),
+        };
+        if let Some(opcode) = opcode {
+            let site = self.asm.patchable_branch(&opcode);
+            self.cold.push(Cold::Link { site, target: taken });
+            return;
+        }
+        let mut short = *instr;
+        let here = self.asm.here();
+        short.set_near_branch64(here + instr.len() as u64 + 2);
+        self.asm.encode(&short);
+        dynasm!(self.asm.ops; .arch x64; jmp BYTE >not_taken);
+        self.jump_to(taken);
+        dynasm!(self.asm.ops; .arch x64; not_taken:);
+    }
+
+    /// Spills rcx and rdx and loads rcx with the target of an indirect branch.
+    fn load_target(&mut self, instr: &Instruction) {
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; gs mov [at::spill(0)], rcx
+            ; gs mov [at::spill(1)], rdx
+        );
+        if instr.op0_kind() == OpKind::Memory {
+            self.asm.load_operand(Register::RCX, instr, 0);
+        } else {
+            let register = instr.op0_register().number() as u8;
+            dynasm!(self.asm.ops; .arch x64; mov rcx, Rq(register));
+        }
+    }
+
+    /// Goes where the table says for the target in rcx. The entry there checks that it is the right one.
+    pub(super) fn look_up(&mut self, mode: Mode) {
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; movzx edx, cx
+            ; gs jmp QWORD [rdx * 8 + table(mode, Lookup::Jump)]
+        );
+    }
+
+    /// A return: to our address for the guest's return address, through a real `ret`, which the CPU predicts.
+    pub fn guest_return(&mut self, mode: Mode, extra: u16) {
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx);
+        if mode == Mode::Quiet && self.logging {
+            let label = self.asm.ops.new_dynamic_label();
+            dynasm!(self.asm.ops
+                ; .arch x64
+                ; gs mov rcx, [at::QUIET_END]
+                ; lea rcx, [rcx + rsp]
+                ; jrcxz >leave
+                ; jmp BYTE >stay
+                ; leave:
+                ; jmp =>label
+                ; stay:
+            );
+            self.cold.push(Cold::LeaveQuiet { label });
+        }
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; gs mov [at::spill(1)], rdx
+            ; mov rcx, [rsp]
+        );
+        if extra == 0 {
+            dynasm!(self.asm.ops
+                ; .arch x64
+                ; movzx edx, cx
+                ; gs mov rdx, [rdx * 8 + table(mode, Lookup::Return)]
+                ; mov [rsp], rdx
+                ; ret
+            );
+        } else {
+            dynasm!(self.asm.ops; .arch x64; lea rsp, [rsp + 8 + extra as i32]);
+            self.look_up(mode);
+        }
+    }
+
+    /// Where a table leads: checks that the target in rcx is this one, restores the registers. `otherwise` is emitted
+    /// for other targets, which have the same slot: rcx is the target, rcx and rdx are still spilled.
+    fn table_entry(&mut self, target: u64, otherwise: impl FnOnce(&mut Emitter)) {
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; mov rdx, QWORD target.wrapping_neg() as i64
+            ; lea rcx, [rcx + rdx]
+            ; jrcxz >right
+            ; not rdx
+            ; lea rcx, [rcx + rdx + 1]
+        );
+        otherwise(self);
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; right:
+            ; gs mov rcx, [at::spill(0)]
+            ; gs mov rdx, [at::spill(1)]
+        );
+    }
+
+    /// The code right behind a call: a return that finds it through the table comes here. The slot below the stack
+    /// pointer gets back what the guest had there. Of calls that share a slot, one has it; returns to the others go
+    /// through the table of jumps.
+    fn return_entry(&mut self, target: Key) {
+        self.returns.push((target, self.asm.here()));
+        dynasm!(self.asm.ops; .arch x64; mov [rsp - 8], rcx);
+        self.table_entry(target.0, |emitter| emitter.look_up(target.1));
+    }
+
+    /// An entry for the table of jumps. Entries that share a slot form a chain: `next` is the one that has it now.
+    pub fn jump_entry(&mut self, target: Key, next: u64) {
+        self.table_entry(target.0, |emitter| {
+            // It may be in another zone, out of a displacement's reach.
+            dynasm!(emitter.asm.ops; .arch x64; jmp QWORD [>next]; .align 8; next:; .u64 next);
+        });
+        self.jump_to(target);
+    }
+
+    /// Puts the guest's return address where the call has just pushed ours, with one store of eight bytes, and goes on.
+    pub(super) fn push_return_address(&mut self, address: u64, go_on: impl FnOnce(&mut Emitter)) {
+        if let Ok(address) = i32::try_from(address) {
+            dynasm!(self.asm.ops; .arch x64; mov QWORD [rsp], address);
+            return go_on(self);
+        }
+        let constant = self.asm.ops.new_dynamic_label();
+        dynasm!(self.asm.ops; .arch x64; lea rsp, [rsp + 8]; push QWORD [=>constant]);
+        go_on(self);
+        dynasm!(self.asm.ops; .arch x64; .align 8; =>constant; .u64 address);
+    }
+}

@@ -1,0 +1,146 @@
+//! The stores that write a block's record, woven between its instructions.
+
+use super::{Cold, Emitter};
+use crate::context::at;
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+use fpgrind_ir::{Block, Op, Reg, Stmt, Type, When};
+use iced_x86::{Instruction, Register};
+
+/// The record that a block writes.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    pub number: u32,
+    pub block: &'a Block,
+}
+
+/// Two registers that hold the ring's cursor and what is on its way into the ring.
+#[derive(Clone, Copy)]
+pub(super) struct Scratch {
+    cursor: u8,
+    value: u8,
+}
+
+const RCX: u8 = 1;
+const RSP: u8 = 4;
+const GPR64: [Register; 16] = [
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RBX,
+    Register::RSP,
+    Register::RBP,
+    Register::RSI,
+    Register::RDI,
+    Register::R8,
+    Register::R9,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+impl Emitter {
+    /// A record on its own, not woven into a block: it tells of the moment before `instr`.
+    pub(super) fn record(&mut self, record: Record, instr: Instruction) {
+        let scratch = self.begin_record(record, 0);
+        for when in [When::Before, When::After] {
+            self.log(record.block, 0, when, scratch, &[instr]);
+        }
+        self.end_record(record, scratch);
+    }
+
+    /// Room is checked by one byte of the cursor, which is 0 as long as there is some: see the ring.
+    pub(super) fn begin_record(&mut self, record: Record, used: u16) -> Scratch {
+        let resume = self.asm.here();
+        let full = self.asm.ops.new_dynamic_label();
+        let mut unused = (0..16u8).filter(|n| *n != RSP && used & (1 << n) == 0).collect::<Vec<_>>();
+        unused.sort_by_key(|n| *n != RCX);
+        let scratch = Scratch { cursor: unused[0], value: unused[1] };
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; gs mov [at::spill(0)], rcx
+            ; gs movzx ecx, BYTE [at::CURSOR + 3]
+            ; jrcxz >room
+            ; jmp =>full
+            ; room:
+        );
+        if scratch.cursor != RCX {
+            dynasm!(self.asm.ops
+                ; .arch x64
+                ; gs mov rcx, [at::spill(0)]
+                ; gs mov [at::spill(0)], Rq(scratch.cursor)
+            );
+        }
+        dynasm!(self.asm.ops; .arch x64; gs mov Rq(scratch.cursor), [at::CURSOR]);
+        if needs_value_register(record.block) {
+            dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(1)], Rq(scratch.value));
+        }
+        dynasm!(self.asm.ops; .arch x64; mov QWORD [Rq(scratch.cursor)], record.number as i32);
+        self.cold.push(Cold::RingFull { label: full, resume });
+        scratch
+    }
+
+    pub(super) fn end_record(&mut self, record: Record, scratch: Scratch) {
+        if needs_value_register(record.block) {
+            dynasm!(self.asm.ops; .arch x64; gs mov Rq(scratch.value), [at::spill(1)]);
+        }
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; lea Rq(scratch.cursor), [Rq(scratch.cursor) + record.block.record as i32]
+            ; gs mov [at::CURSOR], Rq(scratch.cursor)
+            ; gs mov Rq(scratch.cursor), [at::spill(0)]
+        );
+    }
+
+    pub(super) fn log(&mut self, block: &Block, index: usize, when: When, scratch: Scratch, instrs: &[Instruction]) {
+        let due = |stmt: &&Stmt| stmt.instr as usize == index && stmt.when == when;
+        for stmt in block.stmts.iter().filter(due) {
+            self.log_value(block, stmt, scratch, &instrs[index]);
+        }
+    }
+
+    fn log_value(&mut self, block: &Block, stmt: &Stmt, scratch: Scratch, instr: &Instruction) {
+        let Some(slot) = stmt.op.slot() else { return };
+        let (slot, cursor, value) = (slot.0 as i32, scratch.cursor, scratch.value);
+        let ops = &mut self.asm.ops;
+        let (place, ty) = match &stmt.op {
+            Op::Live { place, .. } | Op::Fresh { place, .. } => (*place, stmt.ty),
+            Op::Check { place, value, .. } => (*place, block.type_of(*value)),
+            Op::Load { .. } => return self.log_memory(stmt.ty, slot, scratch, instr),
+            _ => return,
+        };
+        match (place.reg, place.offset, ty.map_or(0, Type::bytes)) {
+            (Reg::Gpr(n), _, 8) => dynasm!(ops; .arch x64; mov [Rq(cursor) + slot], Rq(n)),
+            (Reg::Gpr(n), _, _) => dynasm!(ops; .arch x64; mov [Rq(cursor) + slot], Rd(n)),
+            (Reg::Vec(n), 0, 16) => dynasm!(ops; .arch x64; movups [Rq(cursor) + slot], Rx(n)),
+            (Reg::Vec(n), 0, 8) => dynasm!(ops; .arch x64; movlps [Rq(cursor) + slot], Rx(n)),
+            (Reg::Vec(n), 0, _) => dynasm!(ops; .arch x64; movss [Rq(cursor) + slot], Rx(n)),
+            (Reg::Vec(n), _, _) => dynasm!(ops; .arch x64; movhps [Rq(cursor) + slot], Rx(n)),
+            (Reg::Mxcsr, ..) => dynasm!(ops; .arch x64; stmxcsr [Rq(cursor) + slot]),
+            (Reg::FsBase, ..) => dynasm!(ops; .arch x64; rdfsbase Rq(value); mov [Rq(cursor) + slot], Rq(value)),
+        }
+    }
+
+    fn log_memory(&mut self, ty: Option<Type>, slot: i32, scratch: Scratch, instr: &Instruction) {
+        let (cursor, value) = (scratch.cursor, scratch.value);
+        let bytes = ty.map_or(0, Type::bytes);
+        if bytes == 4 {
+            self.asm.load_operand(GPR64[value as usize].full_register32(), instr, 0);
+            dynasm!(self.asm.ops; .arch x64; mov [Rq(cursor) + slot], Rd(value));
+        }
+        for offset in (0..bytes as i32 / 8).map(|n| 8 * n) {
+            self.asm.load_operand(GPR64[value as usize], instr, offset as i64);
+            dynasm!(self.asm.ops; .arch x64; mov [Rq(cursor) + slot + offset], Rq(value));
+        }
+    }
+}
+
+fn needs_value_register(block: &Block) -> bool {
+    block.stmts.iter().any(|stmt| match &stmt.op {
+        Op::Load { .. } => true,
+        Op::Live { place, .. } | Op::Fresh { place, .. } => place.reg == Reg::FsBase,
+        _ => false,
+    })
+}
