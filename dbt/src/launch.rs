@@ -109,8 +109,7 @@ fn start(program: &Program, inherit: &[RawFd]) -> Result<i32, LaunchError> {
                 for fd in inherit {
                     libc::fcntl(*fd, libc::F_SETFD, 0);
                 }
-                // Rust's runtime ignores SIGPIPE in the supervisor; the guest gets back what we were started with.
-                libc::signal(libc::SIGPIPE, crate::sigpipe::original());
+                crate::dispositions::restore();
                 libc::execv(path.as_ptr(), pointers.as_ptr());
                 let error = *libc::__errno_location();
                 libc::write(childs, (&raw const error).cast(), 4);

@@ -170,7 +170,10 @@ fn sum(parts: &[(f64, &Rc<Shape>)]) -> Shape {
     let mut terms: Vec<(f64, Rc<Shape>)> = Vec::new();
     let mut add = |coefficient: f64, shape: &Rc<Shape>| {
         let (coefficient, shape) = match &**shape {
-            Shape::Number(value) => (coefficient.signum(), Rc::new(Shape::Number(value * coefficient.abs()))),
+            Shape::Number(value) => {
+                let value = value * coefficient;
+                (value.signum(), Rc::new(Shape::Number(value.abs())))
+            }
             Shape::Product(inner, factors) => {
                 let factors: Vec<_> = factors.iter().map(|(divides, factor)| (*divides, factor)).collect();
                 match factors.as_slice() {
