@@ -3,13 +3,15 @@
 //! The expression is a tree of positions, the first trace unrolled. Each further trace is laid over it: where the two
 //! disagree the position becomes a variable and everything beneath it goes. Positions that had the same value in every
 //! execution belong to one class; variables of one class are one variable.
+//!
+//! What a loop carries from one turn to the next is a variable, too: how many turns it took is no part of the expression.
 
 use crate::error;
 use crate::evaluate;
 use crate::expr::Expr;
 use crate::findings::{Ranges, Variable};
 use crate::real::Real;
-use crate::trace::Term;
+use crate::trace::{Node, Term};
 use fpgrind_ir::{Operator, Type};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -23,6 +25,9 @@ const MAX_SAMPLES: usize = 16;
 const LONG: usize = 8;
 /// The part of the error that shortening may leave unexplained.
 const TOLERABLE: f64 = 0.2;
+
+/// Executions that are searched for what a loop carries, apart from those number 1, 2, 4, 8: the search is not cheap.
+const EARLY: u64 = 8;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Shape {
@@ -78,6 +83,7 @@ impl Generaliser {
                 Term::Node(node)
                     if !node.args.is_empty()
                         && depth < max_depth
+                        && (depth == 0 || !is_carried(node, root))
                         && positions.len() + node.args.len() <= MAX_POSITIONS =>
                 {
                     positions[at].shape = Shape::Operation(node.operator, node.ty);
@@ -100,6 +106,9 @@ impl Generaliser {
     /// Generalises to an execution with so many bits of error.
     pub fn meet<R>(&mut self, root: &Term<R>, bits: f64) {
         self.executions += 1;
+        if self.executions <= EARLY || self.executions.is_power_of_two() {
+            self.make_carried_variables(0, root.shown(), root);
+        }
         self.meet_at(0, root.shown());
         self.refine_classes();
         for (position, value) in self.positions.iter_mut().zip(&self.current) {
@@ -127,6 +136,25 @@ impl Generaliser {
         self.see_at(0, root.shown());
     }
 
+    /// A first turn of a loop does not show what the loop carries; later ones do.
+    fn make_carried_variables<R>(&mut self, at: usize, term: &Term<R>, root: &Term<R>) {
+        let Term::Node(node) = term else { return };
+        if at != 0 && is_carried(node, root) {
+            self.make_variable(at);
+            return;
+        }
+        for (child, arg) in self.positions[at].children.clone().into_iter().zip(node.args.iter()) {
+            self.make_carried_variables(child, arg.shown(), root);
+        }
+    }
+
+    fn make_variable(&mut self, at: usize) {
+        self.positions[at].shape = Shape::Variable;
+        for child in std::mem::take(&mut self.positions[at].children) {
+            self.remove(child);
+        }
+    }
+
     fn meet_at<R>(&mut self, at: usize, term: &Term<R>) {
         let value = term.value();
         let shape = self.positions[at].shape;
@@ -142,10 +170,7 @@ impl Generaliser {
         };
         self.current[at] = value;
         if !matches {
-            self.positions[at].shape = Shape::Variable;
-            for child in std::mem::take(&mut self.positions[at].children) {
-                self.remove(child);
-            }
+            self.make_variable(at);
         } else if let (Shape::Operation(..), Term::Node(node)) = (shape, term) {
             for (i, arg) in node.args.iter().enumerate() {
                 self.meet_at(self.positions[at].children[i], arg.shown());
@@ -295,6 +320,11 @@ impl Generaliser {
     }
 }
 
+/// Is it the result of an earlier turn of a loop?
+fn is_carried<R>(node: &Node<R>, root: &Term<R>) -> bool {
+    matches!(root, Term::Node(root) if root.pc == node.pc) || node.recurs()
+}
+
 impl Position {
     fn new() -> Position {
         Position {
@@ -322,7 +352,7 @@ mod tests {
     use super::*;
     use crate::influence::Influences;
     use crate::mpfr::Mpfr;
-    use crate::trace::{Leaf, Node};
+    use crate::trace::Leaf;
     use std::rc::Rc;
 
     type Tree = Term<Mpfr>;
@@ -335,7 +365,14 @@ mod tests {
         Term::Leaf(Leaf { bits: value.to_bits(), ty: Type::F64, constant: true })
     }
 
+    /// An operation at an address of its own: straight-line code.
     fn op(operator: Operator, args: &[&Tree]) -> Tree {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static NEXT_PC: AtomicU64 = AtomicU64::new(0x1000);
+        op_at(NEXT_PC.fetch_add(1, Ordering::Relaxed), operator, args)
+    }
+
+    fn op_at(pc: u64, operator: Operator, args: &[&Tree]) -> Tree {
         let inputs: Vec<Mpfr> = args.iter().map(|arg| Mpfr::exactly(256, arg.value())).collect();
         let real = Mpfr::apply(operator, &inputs.iter().collect::<Vec<_>>());
         let bits = real.rounded(Type::F64);
@@ -344,7 +381,7 @@ mod tests {
             ty: Type::F64,
             depth: 1 + args.iter().map(|arg| arg.depth()).max().unwrap_or(0),
             influences: Influences::NONE,
-            pc: 0,
+            pc,
             bits,
             real,
             rounded: bits,
@@ -366,6 +403,34 @@ mod tests {
     fn data_is_a_variable_and_a_constant_is_a_number_even_after_one_execution() {
         let tree = op(Operator::Add, &[&data(3.7), &number(2.0)]);
         assert_eq!(generalise(&[tree], 10).1, "x + 2");
+    }
+
+    /// sqrt(x + 1) - sqrt(x) after so many turns of a loop with x *= 10.
+    fn difference_after(turns: usize) -> Tree {
+        let mut x = data(1.0);
+        for _ in 0..turns {
+            x = op_at(1, Operator::Mul, &[&x, &number(10.0)]);
+        }
+        let next = op_at(2, Operator::Add, &[&x, &number(1.0)]);
+        let roots = [op_at(3, Operator::Sqrt, &[&next]), op_at(4, Operator::Sqrt, &[&x])];
+        op_at(5, Operator::Sub, &[&roots[0], &roots[1]])
+    }
+
+    #[test]
+    fn what_a_loop_carries_is_a_variable_however_many_turns_it_took() {
+        for turns in [vec![2], vec![1, 2, 3], vec![5, 6], vec![0, 1, 2]] {
+            let trees: Vec<Tree> = turns.iter().map(|turns| difference_after(*turns)).collect();
+            assert_eq!(generalise(&trees, 10).1, "sqrt(x + 1) - sqrt(x)", "{turns:?}");
+        }
+    }
+
+    #[test]
+    fn an_accumulation_shows_one_step() {
+        let mut sum = data(0.0);
+        for term in 1..=5 {
+            sum = op_at(1, Operator::Add, &[&sum, &data(term as f64)]);
+        }
+        assert_eq!(generalise(&[sum], 10).1, "x + y");
     }
 
     #[test]

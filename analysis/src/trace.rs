@@ -36,6 +36,30 @@ pub struct Node<R> {
     pub args: Args<R>,
 }
 
+impl<R> Node<R> {
+    /// Does the same operation occur among those behind the value? Then the value is one that a loop carries from turn to turn.
+    pub fn recurs(&self) -> bool {
+        /// Nodes looked at: a loop's body is not larger, or its traces are cut before they show a second turn.
+        const ENOUGH: usize = 200;
+        let mut pending = vec![self];
+        let mut looked_at = 0;
+        while let Some(node) = pending.pop() {
+            for arg in node.args.iter() {
+                if let Term::Node(arg) = arg {
+                    looked_at += 1;
+                    if arg.pc == self.pc {
+                        return true;
+                    }
+                    if looked_at < ENOUGH {
+                        pending.push(arg);
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
 /// The arguments of an operation: no operator has more than three.
 pub struct Args<R> {
     terms: [Term<R>; 3],

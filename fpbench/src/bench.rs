@@ -50,9 +50,9 @@ pub struct Candidate {
 }
 
 /// Operations of one execution beyond which a loop counts as endless.
-const MAX_OPERATIONS: u64 = 30_000;
+const MAX_OPERATIONS: u64 = 100_000;
 /// Operations of all executions of a benchmark; long loops get fewer samples.
-const MAX_TOTAL: u64 = 150_000;
+const MAX_TOTAL: u64 = 400_000;
 const MIN_SAMPLES: usize = 3;
 
 /// Reads files. A file that cannot be read at all is an error; a core that is not understood is skipped.

@@ -30,6 +30,8 @@ pub struct Along {
     reals: Reals,
     /// Decisions that go the other way in the reals.
     pub wrong_decisions: u64,
+    /// Roots of numbers whose sign is another in the reals: compilers may branch there to set errno.
+    pub wrong_roots: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +51,7 @@ impl Native {
 
 impl Along {
     pub fn new(bits: u32) -> Along {
-        Along { reals: Reals { bits }, wrong_decisions: 0 }
+        Along { reals: Reals { bits }, wrong_decisions: 0, wrong_roots: 0 }
     }
 
     /// A float of the program, taken as exact.
@@ -247,6 +249,9 @@ impl Domain for Along {
         let natives: Vec<Native64> = args.iter().map(|arg| arg.native).collect();
         let reals: Vec<Float> = args.iter().map(|arg| arg.real.clone()).collect();
         let native = Native.operate(operator, precision, &natives);
+        if let (Operator::Sqrt, [native], [real]) = (operator, natives.as_slice(), reals.as_slice()) {
+            self.wrong_roots += u64::from((native.value < 0.0) != (*real < 0.0));
+        }
         Pair { native, real: self.reals.operate(operator, precision, &reals) }
     }
 

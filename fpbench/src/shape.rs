@@ -12,8 +12,8 @@ use std::rc::Rc;
 #[derive(Clone, Debug, PartialEq)]
 enum Shape {
     Variable(String),
-    /// What a loop carries from one round to the next: anything.
-    Free,
+    /// What a loop carries from one round to the next: anything, but under one name the same.
+    Free(String),
     Number(f64),
     /// Terms with their coefficients.
     Sum(Vec<(f64, Rc<Shape>)>),
@@ -53,7 +53,7 @@ pub fn occurs(reported: &Core, benchmark: &Core) -> bool {
 impl Shape {
     fn children(&self) -> Vec<Rc<Shape>> {
         match self {
-            Shape::Variable(_) | Shape::Free | Shape::Number(_) => Vec::new(),
+            Shape::Variable(_) | Shape::Free(_) | Shape::Number(_) => Vec::new(),
             Shape::Sum(terms) => terms.iter().map(|(_, term)| term.clone()).collect(),
             Shape::Product(_, factors) => factors.iter().map(|(_, factor)| factor.clone()).collect(),
             Shape::Apply(_, args) => args.clone(),
@@ -82,18 +82,18 @@ impl Builder {
                 let args = args.iter().map(|arg| self.build(arg, precision)).collect();
                 operation(*operator, args)
             }
-            Expr::Truth(_) => Rc::new(Shape::Free),
+            Expr::Truth(_) => Rc::new(Shape::Free(String::new())),
             Expr::Compare(_, args) | Expr::And(args) | Expr::Or(args) => {
                 for arg in args {
                     let part = self.build(arg, precision);
                     self.parts.push(part);
                 }
-                Rc::new(Shape::Free)
+                Rc::new(Shape::Free(String::new()))
             }
             Expr::Test(_, arg) | Expr::Not(arg) => {
                 let part = self.build(arg, precision);
                 self.parts.push(part);
-                Rc::new(Shape::Free)
+                Rc::new(Shape::Free(String::new()))
             }
             Expr::If(condition, yes, no) => {
                 self.build(condition, precision);
@@ -124,7 +124,7 @@ impl Builder {
         }
         self.parts.extend(initials.iter().cloned());
         let names = repeat.bindings.iter().map(|variable| variable.name.clone());
-        self.bound.extend(names.map(|name| (name, Rc::new(Shape::Free))));
+        self.bound.extend(names.map(|name| (name.clone(), Rc::new(Shape::Free(name)))));
         self.build(&repeat.condition, precision);
         let mut updates = Vec::new();
         for (number, variable) in repeat.bindings.iter().enumerate() {
@@ -268,7 +268,7 @@ impl Matcher {
     fn root(&mut self, pattern: &Rc<Shape>, subject: &Rc<Shape>) -> bool {
         match (&**pattern, &**subject) {
             // A variable alone says nothing.
-            (Shape::Variable(_) | Shape::Number(_), _) | (_, Shape::Free) => false,
+            (Shape::Variable(_) | Shape::Number(_), _) | (_, Shape::Free(_)) => false,
             (Shape::Sum(p), Shape::Sum(s)) => self.sums(p, s, true, &None),
             (Shape::Product(_, p), Shape::Product(_, s)) => self.assign(&items(p), &items(s), true, 1.0, &None),
             // A negated or scaled part.
@@ -292,7 +292,7 @@ impl Matcher {
         }
         self.fuel -= 1;
         match (&**pattern, &**subject) {
-            (_, Shape::Free) => self.solve(then),
+            (_, Shape::Free(_)) => self.solve(then),
             (Shape::Variable(name), _) => {
                 let bound = self.bound.iter().find(|(known, _)| known == name);
                 if let Some((_, shape)) = bound {
@@ -331,7 +331,7 @@ impl Matcher {
 
     fn assign(&mut self, pattern: &[Item], subject: &[Item], part: bool, sign: f64, then: &Goals) -> bool {
         let takes_rest = |items: &[Item]| items.iter().any(|(_, shape)| matches!(**shape, Shape::Variable(_)));
-        let vague = |(_, shape): &Item| matches!(**shape, Shape::Free | Shape::Choice(_));
+        let vague = |(_, shape): &Item| matches!(**shape, Shape::Free(_) | Shape::Choice(_));
         let leftover = part || takes_rest(pattern) || subject.iter().any(vague);
         let mut pattern = pattern.to_vec();
         // From the end, the most particular first; variables take what is left.
@@ -351,7 +351,7 @@ impl Matcher {
         (0..assignment.subject.len()).any(|number| {
             let item = &assignment.subject[number];
             // What is free stands for as many items as it takes.
-            let reusable = matches!(*item.1, Shape::Free | Shape::Choice(_));
+            let reusable = matches!(*item.1, Shape::Free(_) | Shape::Choice(_));
             if self.fuel == 0 || assignment.used[number] && !reusable || !fits(first, item, assignment.sign) {
                 return false;
             }
@@ -374,14 +374,16 @@ fn all(pairs: impl DoubleEndedIterator<Item = (Rc<Shape>, Rc<Shape>)>, then: &Go
 /// Whether sign and size agree; what a variable stands for brings its own.
 fn fits(pattern: &Item, subject: &Item, sign: f64) -> bool {
     match (&*pattern.1, &*subject.1) {
-        (Shape::Variable(_), _) | (_, Shape::Free | Shape::Choice(_)) | (Shape::Number(_), Shape::Variable(_)) => true,
+        (Shape::Variable(_), _) | (_, Shape::Free(_) | Shape::Choice(_)) | (Shape::Number(_), Shape::Variable(_)) => {
+            true
+        }
         _ => close(pattern.0, sign * subject.0),
     }
 }
 
 /// Two things that one variable stands for. What is free or chosen may well be the same.
 fn alike(a: &Rc<Shape>, b: &Rc<Shape>) -> bool {
-    let vague = |shape: &Rc<Shape>| matches!(**shape, Shape::Free | Shape::Choice(_));
+    let vague = |shape: &Rc<Shape>| matches!(**shape, Shape::Free(_) | Shape::Choice(_));
     Rc::ptr_eq(a, b) || a == b || vague(a) || vague(b)
 }
 

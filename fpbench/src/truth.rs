@@ -14,6 +14,8 @@ pub struct Truth {
     pub correct: f64,
     /// Decisions that go the other way in the reals.
     pub wrong_decisions: u64,
+    /// Roots of numbers whose sign is another in the reals.
+    pub wrong_roots: u64,
     /// The real did not settle within the bits allowed.
     pub unsettled: bool,
 }
@@ -29,7 +31,8 @@ pub fn truth(core: &Core, inputs: &[Native64], precision: Precision, max_operati
         let inputs: Vec<_> = inputs.iter().map(|input| domain.exact(*input)).collect();
         let (pair, _) = run(&mut domain, core, &inputs, max_operations)?;
         let correct = rounded(&pair.real, precision);
-        Ok(Truth { native: pair.native.value, correct, wrong_decisions: domain.wrong_decisions, unsettled: false })
+        let Along { wrong_decisions, wrong_roots, .. } = domain;
+        Ok(Truth { native: pair.native.value, correct, wrong_decisions, wrong_roots, unsettled: false })
     };
     let mut bits = FIRST_BITS;
     let mut last = at(bits)?;

@@ -2,7 +2,7 @@
 
 use fpgrind_analysis::log::{Event, Origin, Output, OutputArg};
 use fpgrind_analysis::{Analysis, Cause, Config, Findings};
-use fpgrind_ir::parse_block;
+use fpgrind_ir::{Block, GuestInstr, Op, Stmt, parse_block};
 
 /// Where the guest's output call returns to.
 pub const PRINT: u64 = 0x500000;
@@ -24,6 +24,7 @@ impl Log {
     /// Announces a block; its number.
     pub fn block(&mut self, text: &str) -> u32 {
         let block = parse_block(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let block = one_operation_an_instruction(block);
         fpgrind_ir::verify(&block).unwrap_or_else(|error| panic!("{error}\n{text}"));
         self.blocks.push((block.record as usize, Vec::new()));
         let number = self.blocks.len() as u32;
@@ -70,4 +71,22 @@ pub fn infix(cause: &Cause) -> String {
 /// The causes' expressions.
 pub fn causes(findings: &Findings) -> Vec<String> {
     findings.causes.iter().map(infix).collect()
+}
+
+/// Gives each operation an address of its own, as instructions have. Texts may put several under one instruction for brevity.
+fn one_operation_an_instruction(block: Block) -> Block {
+    let mut spread = Block { record: block.record, ..Block::default() };
+    let mut operations = 0;
+    for (at, stmt) in block.stmts.iter().enumerate() {
+        let begins = at == 0 || block.stmts[at - 1].instr != stmt.instr;
+        let operates = matches!(stmt.op, Op::Apply { .. } | Op::Bitwise { .. });
+        operations = if begins { operates as u64 } else { operations + operates as u64 };
+        if begins || operates && operations > 1 {
+            let pc = block.pc_of(stmt) + 0x10000 * operations.saturating_sub(1);
+            spread.instrs.push(GuestInstr { pc, len: 1 });
+        }
+        let instr = spread.instrs.len() as u16 - 1;
+        spread.stmts.push(Stmt { instr, ..stmt.clone() });
+    }
+    spread
 }
