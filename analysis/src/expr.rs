@@ -96,7 +96,12 @@ impl Expr {
 }
 
 fn infix_pair(names: &[impl AsRef<str>], a: &Expr, operator: &str, b: &Expr, binding: Binding) -> String {
-    let left = a.infix_within(names, a.binding() >= binding);
+    // `(x + 1) - x` needs no parentheses to be read rightly, but they show what cancels.
+    let mixed = matches!(
+        (a, operator),
+        (Expr::Op { operator: Operator::Add, .. }, " - ") | (Expr::Op { operator: Operator::Sub, .. }, " + ")
+    );
+    let left = a.infix_within(names, a.binding() >= binding && !mixed);
     // A sign in the middle, as in `x - -y`, is correct and unreadable.
     let right = b.infix_within(names, b.binding() > binding && b.binding() != Binding::Sign);
     format!("{left}{operator}{right}")
@@ -154,6 +159,7 @@ mod tests {
         let sum = op(Add, &[x(), y()]);
         assert_eq!(op(Add, &[x(), sum.clone()]).infix(&NAMES), "x + (x + y)");
         assert_eq!(op(Add, &[sum.clone(), x()]).infix(&NAMES), "x + y + x");
+        assert_eq!(op(Sub, &[sum.clone(), x()]).infix(&NAMES), "(x + y) - x");
         assert_eq!(op(Div, &[x(), op(Mul, &[x(), y()])]).infix(&NAMES), "x/(x*y)");
         assert_eq!(op(Mul, &[sum.clone(), op(Neg, &[x()])]).infix(&NAMES), "(x + y)*(-x)");
         assert_eq!(op(Add, &[op(Neg, &[y()]), op(Sqrt, &[x()])]).infix(&NAMES), "-y + sqrt(x)");

@@ -47,7 +47,7 @@ pub struct Cause {
 pub enum CauseKind {
     /// Digits are lost: cancellation and its relatives.
     Inaccurate,
-    /// NaN arises from arguments that are none: 0/0, inf-inf, sqrt(-1).
+    /// Every erroneous execution makes a NaN of arguments that are none: 0/0, inf-inf, sqrt(-1).
     Invalid,
 }
 
@@ -116,6 +116,8 @@ pub struct Totals {
     pub blocks: u64,
     /// Shadows not used because the native bits had changed underneath.
     pub stale_shadows: u64,
+    /// Calls of library functions whose results were far from what the name promises: taken as they are.
+    pub misnamed_calls: u64,
     /// Records that could not be read; the rest of their chunk is skipped.
     pub corrupt_records: u64,
     /// Bytes of log skipped for that reason.

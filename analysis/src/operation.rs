@@ -3,7 +3,7 @@
 use crate::Config;
 use crate::error;
 use crate::influence::{Influences, Sets};
-use crate::native;
+use crate::native::{self, MXCSR_DEFAULT};
 use crate::real::Real;
 use crate::site::{Sites, Verdict};
 use crate::trace::{Args, Node, Pruner, Term};
@@ -77,6 +77,15 @@ impl<R: Real> Operations<R> {
             let [a, b, c] = &self.scratch;
             R::apply(operator, &[a, b, c][..args.len().min(3)]).rounded(ty)
         })
+    }
+
+    /// Could a library function that means this operation have returned this? The best are within an ulp and the worst within
+    /// hundreds; a program's own function of the same name is not.
+    pub fn is_plausible(&mut self, operator: Operator, ty: Type, args: &[Term<R>], native: u64) -> bool {
+        const FAR: u64 = 1 << 16;
+        let expected = self.native(operator, ty, ty, &each(args, Term::bits)[..args.len()], MXCSR_DEFAULT);
+        let both_nan = error::is_nan(ty, expected) && error::is_nan(ty, native);
+        both_nan || error::ulps(ty, native, expected) < FAR
     }
 
     /// Does the operation in the reals and books what happened.

@@ -165,6 +165,10 @@ impl<R: Real> Analysis<R> {
             Step::Leave { result, ty, place } => {
                 let native = thread.word(*result);
                 match thread.call.take() {
+                    Some(call) if !self.operations.is_plausible(call.operator, *ty, &call.args, native) => {
+                        thread.registers.forget(*place, ty.bytes());
+                        self.totals.misnamed_calls += 1;
+                    }
                     Some(Call { operator, ty: entered, args, pc }) if entered == *ty => {
                         let site = Some(self.operations.sites.number(SiteKey { pc, operator, ty: *ty }));
                         let request = Request { operator, ty: *ty, args, native, pc, site, mxcsr: thread.mxcsr };

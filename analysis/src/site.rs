@@ -133,13 +133,14 @@ impl<R> Early<R> {
 
 impl Candidate {
     fn observe<R: Real>(&mut self, node: &Rc<Node<R>>, verdict: Verdict) {
-        let ulps = match verdict {
-            Verdict::Inaccurate(ulps) => ulps,
-            _ => {
-                self.kind = CauseKind::Invalid;
-                error::maximal(node.ty)
-            }
+        let (ulps, kind) = match verdict {
+            Verdict::Inaccurate(ulps) => (ulps, CauseKind::Inaccurate),
+            _ => (error::maximal(node.ty), CauseKind::Invalid),
         };
+        // An operation that gives NaN now and then, and loses digits besides, is spoken of as one that loses digits.
+        if self.erroneous == 0 || kind == CauseKind::Inaccurate {
+            self.kind = kind;
+        }
         let bits = error::bits(ulps);
         self.erroneous += 1;
         self.sum_bits += bits;

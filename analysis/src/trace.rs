@@ -182,8 +182,8 @@ fn is_widening<R>(node: &Node<R>) -> bool {
     node.operator == Operator::Cast && node.ty == Type::F64
 }
 
-/// Cuts traces that have grown too deep. A value may have twice the depth that is kept; it is then rebuilt with
-/// half of it, so that the cost per operation is constant and dropping a trace never recurses far.
+/// Cuts traces that have grown too deep. A value may have [`SLACK`] times the depth that is kept; it is then rebuilt with
+/// that depth, so that the cost per operation is constant and dropping a trace never recurses far.
 pub struct Pruner<R> {
     max_depth: u16,
     /// By the original's address and the levels kept.
@@ -196,6 +196,8 @@ struct Rebuilt<R> {
     _original: Rc<Node<R>>,
 }
 
+/// Rebuilding copies a node once for each level that it lies on, so it must be seldom; memory must be little.
+const SLACK: u16 = 4;
 /// Rebuilt nodes are shared between the traces of neighbours; more than these are not remembered.
 const MAX_REMEMBERED: usize = 4096;
 /// Depth costs memory for every live value, and recursion when it is dropped.
@@ -214,7 +216,7 @@ impl<R: Real> Pruner<R> {
     pub fn depth_over(&mut self, args: &mut Args<R>) -> u16 {
         let mut depth = 1;
         for arg in args.iter_mut() {
-            if arg.depth() + 1 >= 2 * self.max_depth {
+            if arg.depth() + 1 >= SLACK * self.max_depth {
                 *arg = self.cut(arg, self.max_depth - 1);
                 if self.rebuilt.len() > MAX_REMEMBERED {
                     self.rebuilt.clear();
@@ -288,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chain_keeps_between_one_and_two_depths_of_the_latest_operations() {
+    fn a_long_chain_keeps_at_least_the_depth_asked_for_of_the_latest_operations() {
         let mut pruner = Pruner::new(4);
         let mut value = leaf();
         for pc in 1..=1000u64 {
             value = node(&mut pruner, &[value, leaf()], pc);
             let pcs = spine(&value);
-            assert!(pcs.len() >= 4.min(pc as usize) && pcs.len() < 8 + 1, "{pcs:?}");
+            assert!(pcs.len() >= 4.min(pc as usize) && pcs.len() <= 4 * SLACK as usize, "{pcs:?}");
             assert!(pcs.iter().enumerate().all(|(i, at)| *at == pc - i as u64));
         }
     }

@@ -30,14 +30,17 @@ pub struct Along {
     reals: Reals,
     /// Decisions that go the other way in the reals.
     pub wrong_decisions: u64,
-    /// Roots of numbers whose sign is another in the reals: compilers may branch there to set errno.
-    pub wrong_roots: u64,
+    /// The same where a compiler is free to decide by itself or not at all: between constants, and before a root, whose
+    /// argument's sign it may test to set errno.
+    pub optional_decisions: u64,
 }
 
 #[derive(Clone, Debug)]
 pub struct Pair {
     pub native: Native64,
     pub real: Float,
+    /// Does not depend on any input.
+    constant: bool,
 }
 
 /// Numbers beyond two to this are infinite, those below two to minus this are zero: so that no sine takes forever.
@@ -51,17 +54,12 @@ impl Native {
 
 impl Along {
     pub fn new(bits: u32) -> Along {
-        Along { reals: Reals { bits }, wrong_decisions: 0, wrong_roots: 0 }
+        Along { reals: Reals { bits }, wrong_decisions: 0, optional_decisions: 0 }
     }
 
-    /// A float of the program, taken as exact.
+    /// An input of the program, taken as exact.
     pub fn exact(&self, native: Native64) -> Pair {
-        Pair { native, real: Float::with_val(self.reals.bits, native.value) }
-    }
-
-    fn decide(&mut self, native: bool, real: bool) -> bool {
-        self.wrong_decisions += u64::from(native != real);
-        native
+        Pair { native, real: Float::with_val(self.reals.bits, native.value), constant: false }
     }
 }
 
@@ -237,12 +235,12 @@ impl Domain for Along {
 
     fn literal(&mut self, literal: &Literal, precision: Precision) -> Pair {
         let native = Native.literal(literal, precision);
-        self.exact(native)
+        Pair { constant: true, ..self.exact(native) }
     }
 
     fn constant(&mut self, constant: Constant, precision: Precision) -> Pair {
         let native = Native.constant(constant, precision);
-        self.exact(native)
+        Pair { constant: true, ..self.exact(native) }
     }
 
     fn operate(&mut self, operator: Operator, precision: Precision, args: &[Pair]) -> Pair {
@@ -250,15 +248,18 @@ impl Domain for Along {
         let reals: Vec<Float> = args.iter().map(|arg| arg.real.clone()).collect();
         let native = Native.operate(operator, precision, &natives);
         if let (Operator::Sqrt, [native], [real]) = (operator, natives.as_slice(), reals.as_slice()) {
-            self.wrong_roots += u64::from((native.value < 0.0) != (*real < 0.0));
+            self.optional_decisions += u64::from((native.value < 0.0) != (*real < 0.0));
         }
-        Pair { native, real: self.reals.operate(operator, precision, &reals) }
+        let constant = args.iter().all(|arg| arg.constant);
+        Pair { native, real: self.reals.operate(operator, precision, &reals), constant }
     }
 
     fn compare(&mut self, comparison: Comparison, a: &Pair, b: &Pair) -> bool {
         let native = Native.compare(comparison, &a.native, &b.native);
         let real = self.reals.compare(comparison, &a.real, &b.real);
-        self.decide(native, real)
+        let count = if a.constant && b.constant { &mut self.optional_decisions } else { &mut self.wrong_decisions };
+        *count += u64::from(native != real);
+        native
     }
 
     fn test(&mut self, test: Test, number: &Pair) -> bool {

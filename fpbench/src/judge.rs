@@ -39,8 +39,8 @@ pub struct Verdict {
     /// Some cause that shows the error is the benchmark's expression or a part of it.
     pub expression_found: Option<bool>,
     pub true_wrong_decisions: u64,
-    /// Where an optimising compiler may have put a decision of its own: before roots.
-    pub true_wrong_roots: u64,
+    /// Those that the compiler may have removed, or put there itself.
+    pub optional_wrong_decisions: u64,
     pub reported_wrong_decisions: u64,
     /// Results that differ from those of our own evaluation in floats: the compiler rearranged something.
     pub rearranged: usize,
@@ -53,7 +53,7 @@ impl Verdict {
     pub fn decisions_right(&self) -> bool {
         match self.reported_wrong_decisions {
             0 => self.true_wrong_decisions == 0,
-            _ => self.true_wrong_decisions + self.true_wrong_roots > 0,
+            _ => self.true_wrong_decisions + self.optional_wrong_decisions > 0,
         }
     }
 }
@@ -78,7 +78,7 @@ pub fn judge(bench: &Bench, number: usize, variant: Variant, outcome: &Outcome) 
         reproduced: None,
         expression_found: None,
         true_wrong_decisions: bench.truths.iter().map(|truth| truth.wrong_decisions).sum(),
-        true_wrong_roots: bench.truths.iter().map(|truth| truth.wrong_roots).sum(),
+        optional_wrong_decisions: bench.truths.iter().map(|truth| truth.optional_decisions).sum(),
         reported_wrong_decisions: 0,
         rearranged: 0,
         misses: Vec::new(),

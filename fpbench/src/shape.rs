@@ -203,10 +203,16 @@ fn sum(parts: &[(f64, &Rc<Shape>)]) -> Shape {
             _ => add(*coefficient, part),
         }
     }
-    match terms.as_slice() {
-        [(coefficient, only)] => product(*coefficient, &[(false, only)]),
-        _ => Shape::Sum(terms),
+    if let [(coefficient, only)] = terms.as_slice() {
+        return product(*coefficient, &[(false, only)]);
     }
+    // 2x + 2y is 2(x + y).
+    let common = terms[0].0.abs();
+    if common != 1.0 && terms.iter().all(|(coefficient, _)| coefficient.abs() == common) {
+        terms.iter_mut().for_each(|(coefficient, _)| *coefficient /= common);
+        return Shape::Product(common, vec![(false, Rc::new(Shape::Sum(terms)))]);
+    }
+    Shape::Sum(terms)
 }
 
 fn product(coefficient: f64, parts: &[(bool, &Rc<Shape>)]) -> Shape {
@@ -312,6 +318,10 @@ impl Matcher {
                 let absorbs = p.iter().any(|(_, factor)| matches!(**factor, Shape::Variable(_)));
                 (absorbs || close(a.abs(), b.abs())) && self.assign(&items(p), &items(s), false, 1.0, then)
             }
+            // Without SSE4.1 compilers round to integers by conversions and corrections.
+            (Shape::Sum(p), Shape::Apply(Operator::Floor | Operator::Ceil | Operator::Trunc | Operator::Round, _)) => {
+                p.iter().all(|(_, term)| matches!(**term, Shape::Variable(_) | Shape::Number(_))) && self.solve(then)
+            }
             // 1*x and x.
             (Shape::Product(_, p), _) if p.len() == 1 && !p[0].0 => self.is(&p[0].1, subject, then),
             (_, Shape::Product(_, s)) if s.len() == 1 && !s[0].0 => self.is(pattern, &s[0].1, then),
@@ -410,6 +420,10 @@ mod tests {
         assert!(found("(- (sqrt (+ 1 v)) (sqrt v))", "(- (sqrt (+ x 1)) (sqrt x))"));
         assert!(found("(+ (- v w) c)", "(- (+ x y) z)"));
         assert!(found("(* 0.5 (+ v v))", "(/ (+ x x) 2)"));
+        assert!(found(
+            "(sqrt (/ (+ (+ v w) (+ v w)) (+ v (+ v w))))",
+            "(let ([r (+ x y)]) (sqrt (/ (* 2 r) (+ x r))))"
+        ));
         assert!(found("(- (* v v) w)", "(- (pow x 2) y)"));
         assert!(found("(- v (exp w))", "(* -1 (- (exp x) y))"));
     }

@@ -14,8 +14,8 @@ pub struct Truth {
     pub correct: f64,
     /// Decisions that go the other way in the reals.
     pub wrong_decisions: u64,
-    /// Roots of numbers whose sign is another in the reals.
-    pub wrong_roots: u64,
+    /// The same where the compiler may have left no decision, or put one of its own.
+    pub optional_decisions: u64,
     /// The real did not settle within the bits allowed.
     pub unsettled: bool,
 }
@@ -31,15 +31,16 @@ pub fn truth(core: &Core, inputs: &[Native64], precision: Precision, max_operati
         let inputs: Vec<_> = inputs.iter().map(|input| domain.exact(*input)).collect();
         let (pair, _) = run(&mut domain, core, &inputs, max_operations)?;
         let correct = rounded(&pair.real, precision);
-        let Along { wrong_decisions, wrong_roots, .. } = domain;
-        Ok(Truth { native: pair.native.value, correct, wrong_decisions, wrong_roots, unsettled: false })
+        let Along { wrong_decisions, optional_decisions, .. } = domain;
+        Ok(Truth { native: pair.native.value, correct, wrong_decisions, optional_decisions, unsettled: false })
     };
     let mut bits = FIRST_BITS;
     let mut last = at(bits)?;
     loop {
         bits *= 2;
         let next = at(bits)?;
-        let same = next.correct.to_bits() == last.correct.to_bits() && next.wrong_decisions == last.wrong_decisions;
+        let same_value = next.correct == last.correct || next.correct.is_nan() && last.correct.is_nan();
+        let same = same_value && next.wrong_decisions == last.wrong_decisions;
         // A zero may be what is left of too few bits.
         if same && (next.correct != 0.0 || bits >= MAX_BITS) {
             return Ok(next);

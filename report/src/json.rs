@@ -49,6 +49,8 @@ struct Totals {
     blocks: u64,
     /// Shadows that were not used because the native bits had changed.
     stale_shadows: u64,
+    /// Calls of functions named like a library's that computed something else: their results count as exact.
+    misnamed_calls: u64,
     /// Parts of the log that could not be read.
     corrupt_records: u64,
     skipped_bytes: u64,
@@ -206,6 +208,7 @@ impl<'a> Document<'a> {
                 operations: totals.operations,
                 blocks: totals.blocks,
                 stale_shadows: totals.stale_shadows,
+                misnamed_calls: totals.misnamed_calls,
                 corrupt_records: totals.corrupt_records,
                 skipped_bytes: totals.skipped_bytes,
                 checks: totals.checks,

@@ -91,7 +91,7 @@ fn one_is_lost_beside_a_large_number_and_the_trace_crosses_blocks_and_memory() {
         log.print((x + 1.0) - x);
     }
     let findings = log.finish();
-    assert_eq!(causes(&findings), ["x + 1 - x"]);
+    assert_eq!(causes(&findings), ["(x + 1) - x"]);
     assert_eq!(findings.causes[0].erroneous, 1);
     assert_eq!(findings.causes[0].computed, 0.0);
     assert_eq!(findings.causes[0].correct, 1.0);
@@ -127,7 +127,7 @@ fn only_values_near_the_pole_are_problematic() {
         log.print((z + PI) - z);
     }
     let findings = log.finish();
-    assert_eq!(causes(&findings), ["1/(x - 113) + PI - 1/(x - 113)"]);
+    assert_eq!(causes(&findings), ["(1/(x - 113) + PI) - 1/(x - 113)"]);
     let cause = &findings.causes[0];
     assert_eq!(cause.variables.len(), 1);
     let erroneous = cause.variables[0].erroneous.positive.unwrap();
@@ -468,7 +468,7 @@ fn singles_cancel_like_doubles() {
         log.print(((x + 1.0) - x) as f64);
     }
     let findings = log.finish();
-    assert_eq!(causes(&findings), ["x + 1 - x"]);
+    assert_eq!(causes(&findings), ["(x + 1) - x"]);
     assert_eq!(findings.causes[0].ty, fpgrind_ir::Type::F32);
     assert!(findings.causes[0].max_bits <= 32.0);
 }
@@ -525,7 +525,7 @@ fn conversions_to_integers_are_wrong_when_the_integers_differ() {
     let spot = &findings.spots[0];
     // 2^53 + 3 is no double.
     assert_eq!((spot.count, spot.wrong, spot.computed, spot.correct), (3, 1, 4.0, 3.0));
-    assert_eq!(causes(&findings), ["x + 9007199254740992 - 9007199254740992"]);
+    assert_eq!(causes(&findings), ["(x + 9007199254740992) - 9007199254740992"]);
 }
 
 #[test]
@@ -561,13 +561,19 @@ fn a_wrapped_function_is_one_operation_and_its_calls_are_told_apart() {
         log.run(subtract, &[(8, x.sin().to_bits()), (16, x.to_bits())]);
         log.print(x.sin() - x);
     }
-    // Two other calls, whose results are plainly wrong: a broken library.
+    // Two other calls, whose results are off by a thousand ulps: a poor library.
     for caller in [0x2000, 0x3000] {
+        let poor = f64::from_bits(1f64.sin().to_bits() + 1000);
         log.run(enter, &[(8, 1f64.to_bits()), (16, caller)]);
-        log.run(leave, &[(8, 0.5f64.to_bits())]);
-        log.print(0.5);
+        log.run(leave, &[(8, poor.to_bits())]);
+        log.print(poor);
     }
+    // And one that is no sine at all: a function of the program's own that is called so.
+    log.run(enter, &[(8, 1f64.to_bits()), (16, 0x4000)]);
+    log.run(leave, &[(8, 42f64.to_bits())]);
+    log.print(42.0);
     let findings = log.finish();
+    assert_eq!(findings.totals.misnamed_calls, 1);
     let mut causes = causes(&findings);
     causes.sort();
     assert_eq!(causes, ["sin(x)", "sin(x)", "sin(x) - x"]);
