@@ -1,88 +1,203 @@
 #!/usr/bin/env python3
-"""What translation costs: native time against `fpgrind --mode none`, and `valgrind --tool=none` where it is installed.
+"""What fpgrind costs: every mode against the native run, and against its peers where they are installed.
 
-Usage: scripts/bench.py FPGRIND
+Usage: scripts/bench.py FPGRIND [--only NAME] [--json FILE]
 
-Ratios are of CPU time (user and system, of the program and of the tool together), start-up of the tool not subtracted: the programs run
-long enough for it not to matter, and it is shown by itself, in wall-clock time. Each number is the median of several runs, taken
-in turns, so that a machine that slows down slows all of them.
+Ratios are of the cost of the same work in the same run of this script: one more repeat of the program's work, start-up
+and translation subtracted, median of several pairs of runs taken in turns. What starting costs is shown by itself.
 """
 
+import argparse
+import dataclasses
+import json
 import os
-import platform
-import resource
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-RUNS = 5
-HERE = Path(__file__).resolve().parent
+from benchmarks import machine, programs, rows
+from benchmarks.growth import Growth
+from benchmarks.measure import ChildFailed
+from benchmarks.tools import CLANG, CLANG_NATIVE, NATIVE, TOOLS
 
-
-def describe_machine():
-    with open("/proc/cpuinfo") as cpuinfo:
-        models = [line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")]
-    model = models[0] if models else platform.machine()
-    return f"{len(models)} x {model}, Linux {platform.release()}"
-
-
-def run(command, stdin):
-    """Runs a command; its wall-clock and CPU seconds."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.monotonic()
-    with open(stdin, "rb") as source:
-        done = subprocess.run(command, stdin=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    wall = time.monotonic() - start
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} exited with {done.returncode}: {done.stderr.decode(errors='replace')}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def medians(tools, command, stdin, runs):
-    """For each tool the median wall-clock and CPU seconds."""
-    times = {name: [] for name in tools}
-    for _ in range(runs):
-        for name, prefix in tools.items():
-            times[name].append(run(prefix + command, stdin))
-    return {name: [statistics.median(column) for column in zip(*taken)] for name, taken in times.items()}
+MEGABYTE = 1 << 20
+# With no more operations than that in a repeat, something else than operations takes the time.
+FEW = 100
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit("usage: scripts/bench.py FPGRIND")
-    tools = {"native": [], "fpgrind": [os.path.abspath(sys.argv[1]), "--mode", "none", "--"]}
-    if shutil.which("valgrind"):
-        tools["valgrind"] = ["valgrind", "--tool=none", "-q"]
+    parser = argparse.ArgumentParser(usage="scripts/bench.py FPGRIND [--only NAME] [--json FILE]")
+    parser.add_argument("fpgrind")
+    parser.add_argument("--only", help="only programs with this in their name, and no growth")
+    parser.add_argument("--json", help="also write the figures to this file")
+    options = parser.parse_args()
+    fpgrind = os.path.abspath(options.fpgrind)
+    if not os.access(fpgrind, os.X_OK):
+        sys.exit(f"There is no fpgrind at {fpgrind}; `make build` builds it.")
 
+    start = time.monotonic()
+    print(f"{machine.describe()}; at the start {machine.load()}")
+    for missing, what in missing_peers():
+        print(f"{missing} is not installed, so {what}; `make bench-tools` installs it.")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for name in ("nbody", "fib"):
-            subprocess.run(["gcc", "-O2", HERE / "bench" / f"{name}.c", "-o", folder / name, "-lm"], check=True)
-        # Text that compresses about as well as text does.
-        data = folder / "data"
-        data.write_text("".join(f"{i * i % 9973} {i ^ (i >> 3)}\n" for i in range(1_500_000)))
-        programs = {
-            "n-body": [folder / "nbody", "8000000"],
-            "recursive fib": [folder / "fib", "40"],
-            "gzip": ["gzip", "-c"],
-        }
-
-        others = [name for name in tools if name != "native"]
-        print(describe_machine())
-        print(f"CPU time, median of {RUNS} runs\n")
-        print(f"{'':16}{'native':>10}" + "".join(f"{name:>12}" for name in others))
-        for program, command in programs.items():
-            cpu = {name: taken[1] for name, taken in medians(tools, command, data, RUNS).items()}
-            ratios = "".join(f"{cpu[name] / cpu['native']:>11.2f}x" for name in others)
-            print(f"{program:16}{cpu['native']:>8.2f} s{ratios}", flush=True)
-        wall = {name: taken[0] for name, taken in medians(tools, ["/bin/true"], os.devnull, 4 * RUNS).items()}
-        started = "".join(f"{wall[name] * 1000:>9.1f} ms" for name in others)
-        print(f"{'/bin/true, wall':16}{wall['native'] * 1000:>7.1f} ms{started}")
+        costs = measure_programs(fpgrind, folder, options.only)
+        print_costs(costs)
+        if not options.only:
+            print_growth(Growth(fpgrind, folder))
+    if options.json:
+        figures = {name: {tool: dataclasses.asdict(c) for tool, c in row.items()} for name, row in costs.items()}
+        document = {"machine": machine.describe(), "costs": figures}
+        Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
+    print(f"\n{time.monotonic() - start:.0f} s; at the end {machine.load()}")
 
 
-main()
+def missing_peers():
+    absences = {
+        "valgrind": "it is not compared with",
+        CLANG: "NSan is not compared with",
+        "gfortran": "nothing in Fortran is run",
+    }
+    return [(name, what) for name, what in absences.items() if not shutil.which(name)]
+
+
+def measure_programs(fpgrind, folder, only):
+    """Costs by program and tool."""
+    tools = [tool for tool in TOOLS if tool.is_there()]
+    jobs = {}
+    for program in programs.COMPILED:
+        if only and only not in program.name:
+            continue
+        commands = {}
+        for tool in tools:
+            binary = programs.build(program, folder, tool.compiler)
+            if binary:
+                commands[tool.name] = programs.command_of(program, binary)
+        if commands:
+            jobs[program.name] = commands
+    for name, command in programs.interpreted_and_installed(folder).items():
+        if not only or only in name:
+            jobs[name] = {tool.name: command for tool in tools if not tool.compiler}
+
+    costs = {}
+    for number, (name, commands) in enumerate(jobs.items(), 1):
+        progress(f"{number} of {len(jobs)}: {name}")
+        costs[name] = rows.measure(tools, fpgrind, folder, commands, complain)
+    progress("")
+    return costs
+
+
+def complain(failure):
+    print(f"Not measured: {failure}")
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def print_costs(costs):
+    shown = [tool for tool in TOOLS if tool not in (NATIVE, CLANG_NATIVE) and tool.is_there()]
+    names = [tool.name for tool in shown]
+
+    def ratio(figure):
+        def cell(row, tool):
+            cost, baseline = row.get(tool.name), row.get(tool.baseline)
+            return times(figure(cost) / figure(baseline)) if cost and baseline and figure(baseline) > 0 else "-"
+
+        return cell
+
+    for title, figure in (("CPU time", lambda cost: cost.cpu), ("Wall-clock time", lambda cost: cost.wall)):
+        print(f"\n{title} in multiples of the native run's (of clang's native run for nsan)")
+        cell = ratio(figure)
+        table(["", "native/repeat", *names], [
+            [name, duration(figure(row[NATIVE.name])), *(cell(row, tool) for tool in shown)]
+            for name, row in costs.items() if NATIVE.name in row
+        ])
+
+    print("\nNanoseconds of CPU time an operation; operations are those that the analysis counts")
+    lines = []
+    for name, row in costs.items():
+        operations = next((cost.operations for cost in row.values() if cost.operations is not None), None)
+        if operations is None:
+            continue
+        if operations > FEW:
+            each = [nanoseconds(row[t].cpu / operations) if t in row else "-" for t in (NATIVE.name, *names)]
+            lines.append([name, f"{operations:,.0f}", *each])
+        else:
+            lines.append([name, f"{operations:,.0f}", *["-" for _ in (NATIVE.name, *names)]])
+    table(["", "ops/repeat", NATIVE.name, *names], lines)
+
+    print("\nPeak resident memory in MB; for fpgrind, of the supervisor + of the program")
+    table(["", NATIVE.name, *names], [
+        [name, *(memory(row[t]) if t in row else "-" for t in (NATIVE.name, *names))] for name, row in costs.items()
+    ])
+
+
+def print_growth(growth):
+    for title, count_name, found in (
+        ("operations (dot products)", "operations", growth.operations()),
+        ("distinct operations", "sites", growth.sites()),
+        ("values in memory (a stencil, 40 steps)", "values", growth.values()),
+    ):
+        print(f"\nWith the number of {title}, whole runs: ns of CPU time an operation, peak MB")
+        names = list(found[0][1])
+        lines = [[f"{count:,}", *(each_and_memory(row.get(name)) for name in names)] for count, row in found]
+        table([count_name, *names], lines)
+
+    print("\nWith the number of threads, each with the same work: wall-clock ns for an operation of each thread")
+    found = growth.threads()
+    table(["threads", *names, "analysed"], [
+        [str(count), *(nanoseconds(row[name] * 1e-9) for name in names), f"{share:.0%}"]
+        for count, row, share, _ in found
+    ])
+    for note in sorted({note for _, _, _, notes in found for note in notes}):
+        print(f"  {note}")
+
+    print("\nStarting: wall-clock ms")
+    found = growth.start()
+    table(["", *found[0][1]], [[name, *(f"{wall * 1000:.1f}" for wall in row.values())] for name, row in found])
+
+
+def table(head, lines):
+    widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
+    for first, *others in [head, *lines]:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:]))]
+        print("  " + "  ".join(cells))
+    sys.stdout.flush()
+
+
+def times(ratio):
+    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:,.0f}x"
+
+
+def nanoseconds(seconds):
+    each = seconds * 1e9
+    return f"{each:.2f}" if each < 10 else f"{each:,.0f}"
+
+
+def duration(seconds):
+    return f"{seconds * 1e6:,.1f} us" if seconds < 0.01 else f"{seconds * 1e3:,.1f} ms"
+
+
+def memory(cost):
+    own = f"{cost.memory / MEGABYTE:.1f}"
+    return f"{own} + {cost.child_memory / MEGABYTE:.1f}" if cost.child_memory else own
+
+
+def each_and_memory(figures):
+    if figures is None:
+        return "-"
+    each, own, child = figures
+    # A run may be over before its memory is looked at.
+    peak = f"{(own + child) / MEGABYTE:.1f} MB" if own else "-"
+    return f"{nanoseconds(each * 1e-9)} ns, {peak}"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (programs.BuildFailed, ChildFailed) as failure:
+        sys.exit(str(failure))

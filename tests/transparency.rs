@@ -122,6 +122,14 @@ fn the_program_inherits_what_it_would_natively() {
 }
 
 #[test]
+fn signal_handlers_run_as_they_would_natively_and_see_the_programs_own_state() {
+    for flags in BUILDS {
+        let program = build("tests/guests/signals.c", flags);
+        assert_eq!(transparent(&[program.as_os_str()], b"").signal, Some(libc::SIGUSR1));
+    }
+}
+
+#[test]
 fn exit_statuses_and_deaths_by_signal() {
     for status in [0, 1, 2, 77, 125, 126, 127, 128, 255] {
         assert_eq!(transparent(&["sh", "-c", &format!("exit {status}")], b"").status, status);

@@ -31,6 +31,10 @@ impl Zone {
         self.start + self.used
     }
 
+    pub fn contains(&self, address: u64) -> bool {
+        (self.start..self.start + ZONE_BYTES).contains(&address)
+    }
+
     pub fn room(&self) -> u64 {
         ZONE_BYTES - self.used
     }

@@ -37,9 +37,22 @@ pub struct Emitter {
     pub returns: Vec<(Key, u64)>,
     /// Where translations of system calls go on, and what guest code that is.
     pub continuations: Vec<(u64, Key)>,
+    /// What it means to the guest if it is interrupted here, from each address up to the next.
+    pub marks: Vec<(u64, Interrupted)>,
     /// Quiet mode ends in this guest at some return, so returns must look.
     pub logging: bool,
     cold: Vec<Cold>,
+}
+
+/// Where the guest stands when emitted code is interrupted by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupted {
+    /// Nowhere: it must run on, a few instructions, to where it stands somewhere.
+    Between,
+    /// Before the instruction at `pc`. Register `spilled[n]`, if any, is in the context's spill slot `n`.
+    At { pc: u64, spilled: [Option<u8>; 2] },
+    /// The same if the instruction here is the one that faulted; else between.
+    Faulting { pc: u64, spilled: [Option<u8>; 2] },
 }
 
 /// Code that is seldom run, put behind the rest.
@@ -87,6 +100,7 @@ impl Emitter {
             links: Vec::new(),
             returns: Vec::new(),
             continuations: Vec::new(),
+            marks: Vec::new(),
             logging,
             cold: Vec::new(),
         }
@@ -100,21 +114,33 @@ impl Emitter {
     /// The block's instructions up to the one that ends it, with their record.
     pub fn body(&mut self, decoded: &Decoded, record: Option<Record>) {
         let count = decoded.instrs.len() - decoded.has_terminator() as usize;
+        self.mark(Interrupted::Between);
         let scratch = record.map(|record| self.begin_record(record, decoded.registers));
-        for index in 0..decoded.instrs.len() {
+        let spilled = match (record, scratch) {
+            (Some(record), Some(scratch)) => scratch.spilled(record.block),
+            _ => [None, None],
+        };
+        for (index, instr) in decoded.instrs.iter().enumerate() {
+            self.mark(Interrupted::At { pc: instr.ip(), spilled });
             if let (Some(record), Some(scratch)) = (record, scratch) {
                 self.log(record.block, index, When::Before, scratch, &decoded.instrs);
             }
             if index < count {
                 self.copy(decoded, index);
+                self.mark(Interrupted::At { pc: instr.next_ip(), spilled });
                 if let (Some(record), Some(scratch)) = (record, scratch) {
                     self.log(record.block, index, When::After, scratch, &decoded.instrs);
                 }
             }
         }
         if let (Some(record), Some(scratch)) = (record, scratch) {
+            self.mark(Interrupted::Between);
             self.end_record(record, scratch);
         }
+    }
+
+    fn mark(&mut self, interrupted: Interrupted) {
+        self.marks.push((self.asm.here(), interrupted));
     }
 
     fn copy(&mut self, decoded: &Decoded, index: usize) {
@@ -150,7 +176,7 @@ impl Emitter {
         if let Function::Resolver(wrapper) = function {
             self.ask(|resume| Exit::Resolved { function: wrapper, resume });
         }
-        self.guest_return(Mode::Logged, 0);
+        self.guest_return(pc, Mode::Logged, 0);
 
         self.entries.push(((pc, Mode::Logged), self.asm.here()));
         if let Some((number, block)) = &records.enter {

@@ -107,6 +107,14 @@ impl Guest {
         let read = unsafe { libc::process_vm_readv(self.pid, &local, 1, &remote, 1, 0) };
         usize::try_from(read) == Ok(buffer.len())
     }
+
+    /// Writes the whole buffer, or as much of it as can be written.
+    pub fn write(&self, address: u64, bytes: &[u8]) {
+        let local = libc::iovec { iov_base: bytes.as_ptr() as *mut _, iov_len: bytes.len() };
+        let remote = libc::iovec { iov_base: address as *mut _, iov_len: bytes.len() };
+        // SAFETY: the local vector describes `bytes`, which is only read; the guest is stopped or waits.
+        unsafe { libc::process_vm_writev(self.pid, &local, 1, &remote, 1, 0) };
+    }
 }
 
 fn read_mappings(pid: i32) -> io::Result<Vec<Mapping>> {

@@ -26,6 +26,7 @@ pub mod program;
 mod ring;
 mod service;
 mod shared;
+mod signals;
 mod stubs;
 mod tracer;
 mod translate;
@@ -38,7 +39,9 @@ pub use translate::Logging;
 
 use fpgrind_analysis::log::Event;
 use service::{Message, Service, Shared, WentNative};
+use std::sync::Mutex;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use tracer::Tracer;
 use translate::Translator;
 
 /// How to run a program.
@@ -81,9 +84,12 @@ fn supervise(program: &Program, options: &Options, consumer: SyncSender<Message>
     let pid = launched.guest.pid;
     let _keyboard = keyboard::left_to_the_guest();
     // SAFETY: the context is mapped until the translator is dropped, after both threads have ended.
-    let shared = Shared::new(unsafe { &raw const (*launched.context.get()).pending });
+    let pending = unsafe { &raw const (*launched.context.get()).pending };
+    let shared = Shared::new(pending, launched.cache.zones.iter().map(|zone| zone.stubs).collect());
+    let translator = Mutex::new(Translator::new(launched.guest, launched.context, launched.cache, options.logging));
     let mut service = Service {
-        translator: Translator::new(launched.guest, launched.context, launched.cache, options.logging),
+        pid,
+        translator: &translator,
         ring: launched.ring,
         entry: launched.entry,
         shared: &shared,
@@ -92,7 +98,7 @@ fn supervise(program: &Program, options: &Options, consumer: SyncSender<Message>
     };
     std::thread::scope(|scope| {
         let answering = scope.spawn(|| service.serve());
-        let (end, seen) = tracer::trace(pid, &shared);
+        let (end, seen) = Tracer::new(pid, &shared, &translator).trace();
         answering.join().map_err(|_| Error::Internal)?;
         Ok((end, seen))
     })

@@ -14,16 +14,28 @@ use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 pub struct Stubs {
     /// Asks the supervisor; the exit's number is in the context, all registers are the guest's.
     pub request: u64,
+    /// In it: from here on the request is made and the guest's registers are in the context.
+    pub asked: u64,
     /// Makes the guest's system call and goes to the address in r11.
     pub syscall: u64,
+    /// The address behind the `syscall` instruction in it.
+    pub behind_syscall: u64,
+    /// Where that code ends.
+    pub syscall_end: u64,
     /// What the tables' empty slots lead to; the target is in rcx, guest rcx and rdx are spilled.
     jump_miss: [u64; 2],
     return_miss: [u64; 2],
     /// Where the guest begins.
     pub start: u64,
+    end: u64,
 }
 
 impl Stubs {
+    /// Is the address in this common code?
+    pub fn contains(&self, address: u64) -> bool {
+        (self.request..self.end).contains(&address)
+    }
+
     pub fn miss(&self, mode: Mode, lookup: Lookup) -> u64 {
         match lookup {
             Lookup::Jump => self.jump_miss[mode as usize],
@@ -33,8 +45,9 @@ impl Stubs {
 }
 
 /// System calls that the supervisor hears of before they are made: those that change which code is where, make processes or
-/// threads, or set GS.
-const WATCHED: [i64; 9] = [
+/// threads, return from signal handlers, or set GS.
+const WATCHED: [i64; 10] = [
+    libc::SYS_rt_sigreturn,
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_munmap,
@@ -54,9 +67,10 @@ const EVERYONE: i32 = i32::MAX;
 pub fn assemble(start: u64) -> (Vec<u8>, Stubs) {
     let mut asm = Asm::new(start);
     let mut stubs = Stubs { request: start, ..Stubs::default() };
-    request(&mut asm);
+    stubs.asked = request(&mut asm);
     stubs.syscall = asm.here();
-    syscall(&mut asm, stubs.request);
+    stubs.behind_syscall = syscall(&mut asm, stubs.request);
+    stubs.syscall_end = asm.here();
     for mode in [Mode::Quiet, Mode::Logged] {
         stubs.return_miss[mode as usize] = asm.here();
         // The return wrote this stub's address over the guest's return address before popping it.
@@ -74,10 +88,11 @@ pub fn assemble(start: u64) -> (Vec<u8>, Stubs) {
     stubs.start = asm.here();
     dynasm!(asm.ops; .arch x64; gs mov QWORD [at::EXIT], Exits::START);
     asm.jump(stubs.request);
+    stubs.end = asm.here();
     (asm.finish(), stubs)
 }
 
-fn request(asm: &mut Asm) {
+fn request(asm: &mut Asm) -> u64 {
     for n in (0..16u8).filter(|n| *n != 4) {
         dynasm!(asm.ops; .arch x64; gs mov [at::gpr(n as usize)], Rq(n));
     }
@@ -89,6 +104,10 @@ fn request(asm: &mut Asm) {
         ; .arch x64
         ; ask:
         ; gs mov DWORD [at::PENDING], 1
+    );
+    let asked = asm.here();
+    dynasm!(asm.ops
+        ; .arch x64
         ; gs mov rdi, [at::ADDRESS]
         ; lea rdi, [rdi + at::PENDING]
         ; mov esi, FUTEX_WAKE
@@ -125,11 +144,12 @@ fn request(asm: &mut Asm) {
         dynasm!(asm.ops; .arch x64; gs mov Rq(n), [at::gpr(n as usize)]);
     }
     dynasm!(asm.ops; .arch x64; gs jmp QWORD [at::RESUME]);
+    asked
 }
 
 /// rcx and r11 are the call's to clobber, and so ours until it is made. The translation goes on at the address in r11, and
 /// puts the guest's next pc into rcx, where the kernel left the stub's.
-fn syscall(asm: &mut Asm, request: u64) {
+fn syscall(asm: &mut Asm, request: u64) -> u64 {
     dynasm!(asm.ops; .arch x64; gs mov [at::spill(0)], r11);
     for number in WATCHED {
         dynasm!(asm.ops; .arch x64; lea ecx, [rax - number as i32]; jrcxz >watched);
@@ -138,6 +158,10 @@ fn syscall(asm: &mut Asm, request: u64) {
         ; .arch x64
         ; make:
         ; syscall
+    );
+    let behind = asm.here();
+    dynasm!(asm.ops
+        ; .arch x64
         ; gs jmp QWORD [at::spill(0)]
         ; watched:
         // A first request tells the supervisor; it resumes the guest behind it, at `make`.
@@ -147,4 +171,5 @@ fn syscall(asm: &mut Asm, request: u64) {
         ; gs mov QWORD [at::EXIT], Exits::SYSCALL
     );
     asm.jump(request);
+    behind
 }

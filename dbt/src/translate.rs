@@ -6,7 +6,7 @@
 use crate::cache::CodeCache;
 use crate::context::{ContextView, Lookup, Mode};
 use crate::decode::{Decoded, End, decode};
-use crate::emit::{Emitter, Record, WrapperRecords};
+use crate::emit::{Emitter, Interrupted, Record, WrapperRecords};
 use crate::exits::{Exits, Key};
 use crate::guest::Guest;
 use crate::modules::Modules;
@@ -17,7 +17,7 @@ use fpgrind_ir::Block;
 use fpgrind_wrappers::Wrapper;
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Blocks translated for one request. More ahead costs start-up time for code that never runs, fewer costs requests.
 const BATCH_BLOCKS: usize = 48;
@@ -41,6 +41,8 @@ pub struct Translator {
     pub modules: Modules,
     logging: Option<Logging>,
     blocks: FxHashMap<Key, u64>,
+    /// The same by address.
+    places: BTreeMap<u64, Key>,
     /// Displacements that wait for a block to be translated.
     waiting: FxHashMap<Key, Vec<u64>>,
     /// Where translations of system calls go on, and what guest code that is.
@@ -65,6 +67,7 @@ impl Translator {
             modules: Modules::default(),
             logging,
             blocks: FxHashMap::default(),
+            places: BTreeMap::new(),
             waiting: FxHashMap::default(),
             continuations: FxHashMap::default(),
             jump_entries: FxHashSet::default(),
@@ -116,6 +119,23 @@ impl Translator {
         self.context.set_slot(key.1, Lookup::Jump, key.0, entry);
     }
 
+    /// Where the guest stands when it is interrupted at this address in the cache, and in which mode it runs. The block's
+    /// code is emitted once more for that: signals are rare, and remembering every instruction of every block is not cheap.
+    pub fn interrupted_at(&mut self, address: u64) -> Option<(Interrupted, Mode)> {
+        let (&entry, &key) = self.places.range(..=address).next_back()?;
+        if key.1 == Mode::Logged && self.modules.function(key.0).is_some() {
+            return Some((Interrupted::Between, key.1));
+        }
+        let zone = self.cache.zones.iter().find(|zone| zone.contains(entry))?;
+        let mut emitter = Emitter::new(entry, zone.stubs, 0, self.logging.is_some());
+        let decoded = self.decode(key.0, key.1);
+        let block = self.describe(&decoded, key.1);
+        emitter.body(&decoded, block.as_ref().map(|block| Record { number: 0, block }));
+        emitter.end(&decoded, key.1, None);
+        let mark = emitter.marks.iter().rev().find(|(from, _)| *from <= address)?;
+        Some((mark.1, key.1))
+    }
+
     /// Memory in this range may no longer be what was translated. Seldom true, and then everything is forgotten: no links to
     /// unpick. True if so: then the guest, which waits in a zone's common code, must not go back to what was translated before.
     pub fn invalidate(&mut self, start: u64, end: u64) -> bool {
@@ -142,7 +162,7 @@ impl Translator {
 
     /// Code that returns from a guest function in logged mode.
     pub fn return_thunk(&mut self, zone: usize) -> u64 {
-        self.thunk(zone, |emitter| emitter.guest_return(Mode::Logged, 0))
+        self.thunk(zone, |emitter| emitter.guest_return(0, Mode::Logged, 0))
     }
 
     /// Code that goes on behind a system call.
@@ -169,6 +189,7 @@ impl Translator {
 
     fn flush(&mut self) {
         self.blocks.clear();
+        self.places.clear();
         self.waiting.clear();
         self.jump_entries.clear();
         self.source_pages.clear();
@@ -203,6 +224,7 @@ impl Translator {
         }
         for (key, entry) in emitter.entries {
             self.blocks.insert(key, entry);
+            self.places.insert(entry, key);
             for site in self.waiting.remove(&key).unwrap_or_default() {
                 self.link(site, entry);
             }

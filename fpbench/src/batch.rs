@@ -22,6 +22,13 @@ pub enum Variant {
     O3Native,
 }
 
+/// The tool to judge, and how to call it.
+pub struct Fpgrind {
+    pub path: PathBuf,
+    /// Bits of its reals, if not its own choice.
+    pub precision: Option<u32>,
+}
+
 /// What running a batch under fpgrind gave.
 pub struct Outcome {
     /// For each benchmark of the batch, what it printed.
@@ -78,7 +85,7 @@ pub fn batches(benches: &[Bench]) -> Vec<&[Bench]> {
 }
 
 /// Compiles a batch into a folder, runs it natively and under fpgrind, and reads what that found.
-pub fn run(batch: &[Bench], variant: Variant, folder: &Path, fpgrind: &Path) -> Result<Outcome, String> {
+pub fn run(batch: &[Bench], variant: Variant, folder: &Path, fpgrind: &Fpgrind) -> Result<Outcome, String> {
     let describe = |error: std::io::Error| format!("{}: {error}.", folder.display());
     if folder.exists() {
         std::fs::remove_dir_all(folder).map_err(describe)?;
@@ -106,7 +113,10 @@ pub fn run(batch: &[Bench], variant: Variant, folder: &Path, fpgrind: &Path) -> 
     }
     checked(gcc.arg("-lm").arg("-o").arg(&program), "gcc")?;
     let native = checked(&mut Command::new(&program), "a benchmark, natively,")?;
-    let mut observed = Command::new(fpgrind);
+    let mut observed = Command::new(&fpgrind.path);
+    if let Some(precision) = fpgrind.precision {
+        observed.arg("--precision").arg(precision.to_string());
+    }
     observed.args(["--quiet", "--check", "--out"]).arg(&report).arg("--").arg(&program);
     let output = checked(&mut observed, "fpgrind")?;
     if output != native {

@@ -6,6 +6,7 @@ use crate::evaluate::Domain;
 use crate::libm;
 use crate::number::Literal;
 use crate::operators::{Comparison, Constant, Operator, Test};
+use crate::truth::bits_of_error;
 use rug::Float;
 use rug::float::{Round, Special};
 use rug::ops::Pow;
@@ -30,8 +31,8 @@ pub struct Along {
     reals: Reals,
     /// Decisions that go the other way in the reals.
     pub wrong_decisions: u64,
-    /// The same where a compiler is free to decide by itself or not at all: between constants, and before a root, whose
-    /// argument's sign it may test to set errno.
+    /// The same where a compiler is free to decide by itself or not at all: between constants, in roundings to integers,
+    /// which it may inline, and before a root, whose argument's sign it may test to set errno.
     pub optional_decisions: u64,
 }
 
@@ -39,6 +40,8 @@ pub struct Along {
 pub struct Pair {
     pub native: Native64,
     pub real: Float,
+    /// The most bits that an operation behind it loses by itself: on its exact arguments, rounded.
+    pub worst_local: f64,
     /// Does not depend on any input.
     constant: bool,
 }
@@ -59,8 +62,16 @@ impl Along {
 
     /// An input of the program, taken as exact.
     pub fn exact(&self, native: Native64) -> Pair {
-        Pair { native, real: Float::with_val(self.reals.bits, native.value), constant: false }
+        Pair { native, real: Float::with_val(self.reals.bits, native.value), worst_local: 0.0, constant: false }
     }
+}
+
+fn local_error(operator: Operator, precision: Precision, args: &[Pair], real: &Float) -> f64 {
+    let exact = |arg: &Pair| Native::input(rounded(&arg.real, arg.native.precision), arg.native.precision);
+    let local = Native.operate(operator, precision, &args.iter().map(exact).collect::<Vec<_>>()).value;
+    let correct = rounded(real, precision);
+    // NaN has other causes than lost digits.
+    if local.is_nan() || correct.is_nan() { 0.0 } else { bits_of_error(local, correct, precision) }
 }
 
 impl Domain for Native {
@@ -250,8 +261,13 @@ impl Domain for Along {
         if let (Operator::Sqrt, [native], [real]) = (operator, natives.as_slice(), reals.as_slice()) {
             self.optional_decisions += u64::from((native.value < 0.0) != (*real < 0.0));
         }
-        let constant = args.iter().all(|arg| arg.constant);
-        Pair { native, real: self.reals.operate(operator, precision, &reals), constant }
+        let real = self.reals.operate(operator, precision, &reals);
+        if matches!(operator, Operator::Floor | Operator::Ceil | Operator::Trunc | Operator::Round) {
+            self.optional_decisions += u64::from(native.value != rounded(&real, precision));
+        }
+        let local = local_error(operator, precision, args, &real);
+        let worst_local = args.iter().map(|arg| arg.worst_local).fold(local, f64::max);
+        Pair { native, real, worst_local, constant: args.iter().all(|arg| arg.constant) }
     }
 
     fn compare(&mut self, comparison: Comparison, a: &Pair, b: &Pair) -> bool {

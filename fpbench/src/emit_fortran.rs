@@ -62,6 +62,10 @@ impl Writer {
                 self.scope.iter().rev().find(|(known, _)| known == name).map(|(_, local)| local.clone())
             }
             Expr::Operation(operator, args) => {
+                // What could not be folded has no value, and gfortran refuses to compile it.
+                if args.iter().all(|arg| matches!(arg, Expr::Context(..) | Expr::Number(_) | Expr::Constant(_))) {
+                    return None;
+                }
                 let args = args.iter().map(|arg| self.expr(arg, precision)).collect::<Option<Vec<_>>>()?;
                 operation(*operator, &args)
             }

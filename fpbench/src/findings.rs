@@ -34,6 +34,8 @@ pub struct Spot {
     pub max_bits: Number,
     pub computed: Number,
     pub correct: Number,
+    /// Where errors without a cause add up.
+    pub accumulated_in: Vec<Location>,
     /// Indices into the causes.
     pub causes: Vec<usize>,
 }

@@ -5,9 +5,9 @@ use crate::batch::{Outcome, Variant};
 use crate::bench::{Bench, Language};
 use crate::domains::Native;
 use crate::findings::{Cause, Spot};
+use crate::matching::occurs;
 use crate::parse::parse;
 use crate::sample;
-use crate::shape::occurs;
 use crate::truth::{bits_of_error, truth};
 use serde::Serialize;
 
@@ -42,6 +42,8 @@ pub struct Verdict {
     /// Those that the compiler may have removed, or put there itself.
     pub optional_wrong_decisions: u64,
     pub reported_wrong_decisions: u64,
+    /// Conversions to integers that give another integer in the reals.
+    pub reported_wrong_conversions: u64,
     /// Results that differ from those of our own evaluation in floats: the compiler rearranged something.
     pub rearranged: usize,
     /// What is wrong with the report, a sentence each.
@@ -49,6 +51,13 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Where a rounding to an integer is inlined, the float ends in a conversion or a comparison, and with it what is known
+    /// about it: an error that is told there is told.
+    fn told_before_the_output(&self) -> bool {
+        let inlined = self.true_wrong_decisions == 0 && self.optional_wrong_decisions > 0;
+        self.reported_wrong_conversions > 0 || inlined && self.reported_wrong_decisions > 0
+    }
+
     /// Decisions are judged by whether there are wrong ones; compilers merge and split branches.
     pub fn decisions_right(&self) -> bool {
         match self.reported_wrong_decisions {
@@ -80,6 +89,7 @@ pub fn judge(bench: &Bench, number: usize, variant: Variant, outcome: &Outcome) 
         true_wrong_decisions: bench.truths.iter().map(|truth| truth.wrong_decisions).sum(),
         optional_wrong_decisions: bench.truths.iter().map(|truth| truth.optional_decisions).sum(),
         reported_wrong_decisions: 0,
+        reported_wrong_conversions: 0,
         rearranged: 0,
         misses: Vec::new(),
     };
@@ -109,9 +119,12 @@ pub fn judge(bench: &Bench, number: usize, variant: Variant, outcome: &Outcome) 
             && spot.site.file.as_deref() == Some(source.as_ref())
     };
     let in_function = |name: Option<&str>| name == Some(outcome.functions[number].as_str());
-    let decisions = report.spots.iter().filter(|spot| spot.kind == "branch" || spot.kind == "comparison");
-    verdict.reported_wrong_decisions =
-        decisions.filter(|spot| in_function(spot.site.function.as_deref())).map(|spot| spot.wrong).sum();
+    let wrong_of = |kinds: &[&str]| -> u64 {
+        let spots = report.spots.iter().filter(|spot| kinds.contains(&spot.kind.as_str()));
+        spots.filter(|spot| in_function(spot.site.function.as_deref())).map(|spot| spot.wrong).sum()
+    };
+    verdict.reported_wrong_decisions = wrong_of(&["branch", "comparison"]);
+    verdict.reported_wrong_conversions = wrong_of(&["to-integer"]);
     let Some(spot) = report.spots.iter().find(at_line) else {
         verdict.misses.push("the report has no spot at its printf".into());
         return verdict;
@@ -119,6 +132,9 @@ pub fn judge(bench: &Bench, number: usize, variant: Variant, outcome: &Outcome) 
     verdict.reported_bits = Some(spot.max_bits.0);
     verdict.reported_wrong = spot.wrong > 0;
     verdict.within_half_a_bit = (spot.max_bits.0 - verdict.true_bits).abs() <= TOLERANCE;
+    if verdict.truly_wrong && verdict.told_before_the_output() {
+        (verdict.reported_wrong, verdict.within_half_a_bit) = (true, true);
+    }
     if spot.count != bench.inputs.len() as u64 {
         verdict.misses.push(format!("{} of {} outputs were seen", spot.count, bench.inputs.len()));
     }
@@ -144,17 +160,28 @@ pub fn judge(bench: &Bench, number: usize, variant: Variant, outcome: &Outcome) 
     if report.check_failures.iter().any(|failure| in_function(failure.site.function.as_deref())) {
         verdict.misses.push("fpgrind's own check of its shadow values failed here".into());
     }
-    if verdict.reported_wrong && verdict.truly_wrong {
-        judge_causes(&mut verdict, bench, spot, outcome);
+    if spot.wrong > 0 && verdict.truly_wrong {
+        judge_causes(&mut verdict, bench, number, spot, outcome);
     }
     verdict
 }
 
-fn judge_causes(verdict: &mut Verdict, bench: &Bench, spot: &Spot, outcome: &Outcome) {
+fn judge_causes(verdict: &mut Verdict, bench: &Bench, number: usize, spot: &Spot, outcome: &Outcome) {
     let causes: Vec<(usize, &Cause)> =
         spot.causes.iter().filter_map(|number| Some((*number, outcome.report.causes.get(*number)?))).collect();
     verdict.causes = causes.len();
     verdict.expression = causes.first().map(|(_, cause)| cause.expression.clone());
+    if causes.is_empty() {
+        let wrong = outcome.printed[number].iter().zip(&bench.truths);
+        let wrong = wrong.filter(|(printed, truth)| bits_of_error(**printed, truth.correct, bench.result) > THRESHOLD);
+        let local = wrong.map(|(_, truth)| truth.worst_local).fold(0.0, f64::max);
+        if local > THRESHOLD {
+            verdict.misses.push(format!("an operation loses {local:.1} bits by itself, and no cause is named"));
+        }
+        if spot.accumulated_in.is_empty() {
+            verdict.misses.push("neither causes nor places where the error accumulates are named".into());
+        }
+    }
     let expressions = match expressions(outcome) {
         Ok(expressions) => expressions,
         Err(problem) => return verdict.misses.push(problem),
@@ -167,7 +194,7 @@ fn judge_causes(verdict: &mut Verdict, bench: &Bench, spot: &Spot, outcome: &Out
             continue;
         };
         tried = true;
-        let bits = error_of(core, cause).max(cause.reproduced_bits.0.min(error_at_worst(core, cause)));
+        let bits = error_of(core, cause);
         best = best.max(bits);
         if bits > THRESHOLD {
             reproduced = true;
@@ -221,19 +248,19 @@ fn expressions(outcome: &Outcome) -> Result<Vec<Option<Core>>, String> {
     Ok(expressions)
 }
 
-/// Bits of error that an expression shows at worst over the ranges reported for it.
+/// Bits of error that an expression shows over the ranges reported for it, the worst inputs reported included.
 fn error_of(core: &Core, cause: &Cause) -> f64 {
-    let drawn = sample::inputs(core, TRIES).into_iter().map(|input| error_on(core, &input));
-    drawn.fold(error_at_worst(core, cause), f64::max)
-}
-
-fn error_at_worst(core: &Core, cause: &Cause) -> f64 {
     let worst = core.arguments.iter().zip(&cause.variables);
-    let worst: Vec<_> = worst.map(|(argument, variable)| Native::input(variable.worst.0, argument.precision)).collect();
-    error_on(core, &worst)
+    let worst = worst.map(|(argument, variable)| Native::input(variable.worst.0, argument.precision)).collect();
+    let inputs = [worst].into_iter().chain(sample::inputs(core, TRIES));
+    inputs.map(|input| error_on(core, &input)).fold(0.0, f64::max)
 }
 
 fn error_on(core: &Core, input: &[crate::domains::Native64]) -> f64 {
     let precision = core.precision;
     truth(core, input, precision, 10_000).map_or(0.0, |truth| bits_of_error(truth.native, truth.correct, precision))
 }
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

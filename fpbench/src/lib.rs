@@ -15,6 +15,7 @@ pub mod findings;
 pub mod fold;
 pub mod judge;
 pub mod libm;
+pub mod matching;
 pub mod number;
 pub mod operators;
 pub mod parse;

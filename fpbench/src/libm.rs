@@ -1,5 +1,5 @@
 //! The C library's mathematical functions, by the names by which the compiled benchmarks call them: what is computed
-//! here is bit for bit what they compute.
+//! here is bit for bit what they compute. (But for cbrt: Rust's own runtime brings one, which may differ in the last bit.)
 
 use crate::operators::Operator;
 

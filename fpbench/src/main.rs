@@ -1,7 +1,7 @@
 //! `fpbench run`: compiles the benchmarks, runs them under fpgrind and judges what it says.
 
 use clap::{Parser, Subcommand};
-use fpbench::batch::{self, Variant};
+use fpbench::batch::{self, Fpgrind, Variant};
 use fpbench::bench::{self, Bench, Candidate, Language, Skipped};
 use fpbench::judge::{Verdict, judge};
 use fpbench::table::{Totals, render};
@@ -46,13 +46,16 @@ struct Run {
     /// Write the verdicts to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Bits of fpgrind's reals [default: its own]
+    #[arg(long, value_name = "BITS")]
+    precision: Option<u32>,
     /// The fpgrind to judge [default: the one beside this program]
     #[arg(long, value_name = "PATH")]
     fpgrind: Option<PathBuf>,
 }
 
 /// In the fast slice: every so-manieth benchmark, at -O2.
-const QUICK_STEP: usize = 8;
+const QUICK_STEP: usize = 4;
 /// In Fortran, too: every so-manieth straight-line benchmark.
 const FORTRAN_STEP: usize = 5;
 
@@ -68,13 +71,14 @@ fn main() -> ExitCode {
 }
 
 fn run(mut options: Run) -> Result<(), String> {
-    let fpgrind = match options.fpgrind.take() {
+    let path = match options.fpgrind.take() {
         Some(path) => path,
         None => std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("fpgrind"),
     };
-    if !fpgrind.is_file() {
-        return Err(format!("there is no fpgrind at {}; build it or name it with --fpgrind.", fpgrind.display()));
+    if !path.is_file() {
+        return Err(format!("there is no fpgrind at {}; build it or name it with --fpgrind.", path.display()));
     }
+    let fpgrind = Fpgrind { path, precision: options.precision };
     let files = if options.files.is_empty() { suite()? } else { options.files };
     let (mut candidates, mut skipped) = bench::read(&files)?;
     if let Some(filter) = &options.filter {
@@ -139,7 +143,7 @@ fn prepare(candidates: &[Candidate], samples: usize) -> (Vec<Bench>, Vec<Skipped
 }
 
 /// Verdicts in the benchmarks' order, the variants of one beside each other; and what kept batches from being judged.
-fn judge_all(benches: &[Bench], variants: &[Variant], out: &Path, fpgrind: &Path) -> (Vec<Verdict>, Vec<String>) {
+fn judge_all(benches: &[Bench], variants: &[Variant], out: &Path, fpgrind: &Fpgrind) -> (Vec<Verdict>, Vec<String>) {
     let batches = batch::batches(benches);
     let jobs: Vec<(usize, &[Bench], Variant)> = batches
         .iter()

@@ -1,5 +1,6 @@
 //! Numbers as FPCore writes them: decimals, rationals, hexadecimal floats and `(digits m e b)`, each held exactly.
 
+use rug::ops::Pow;
 use rug::{Float, Integer, Rational};
 
 /// A number and how it was written.
@@ -105,7 +106,7 @@ fn power(base: i64, exponent: i64) -> Option<Rational> {
     if exponent.abs() > MAX_EXPONENT {
         return None;
     }
-    let power = Integer::from(rug::ops::Pow::pow(Integer::from(base), exponent.unsigned_abs() as u32));
+    let power: Integer = Integer::from(base).pow(exponent.unsigned_abs() as u32);
     Some(if exponent < 0 { Rational::from((1, power)) } else { power.into() })
 }
 

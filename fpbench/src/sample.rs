@@ -141,7 +141,7 @@ impl Random {
         )
     }
 
-    pub fn next(&mut self) -> u64 {
+    fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -151,21 +151,28 @@ impl Random {
 
     /// From 0 to 1.
     fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / ((1u64 << 53) - 1) as f64
+        (self.bits() >> 11) as f64 / ((1u64 << 53) - 1) as f64
     }
 
     fn by_value(&mut self, range: Range) -> f64 {
-        let low = if range.low > -1e300 { range.low } else { (range.high - UNBOUNDED).min(-UNBOUNDED) };
-        let high = if range.high < 1e300 { range.high } else { (low + UNBOUNDED).max(UNBOUNDED) };
-        let low = if range.low > -1e300 { low } else { low.max(-1e300) };
-        low + (high - low) * self.fraction()
+        let Range { low, high } = range;
+        // The greatest float of a format bounds nothing.
+        let is_bound = |end: f64| end.abs() != f64::MAX && end.abs() != f32::MAX as f64;
+        let (low, high) = match (is_bound(low), is_bound(high)) {
+            (true, true) => (low, high),
+            (true, false) => (low, low + low.abs().max(UNBOUNDED)),
+            (false, true) => (high - high.abs().max(UNBOUNDED), high),
+            (false, false) => (-UNBOUNDED, UNBOUNDED),
+        };
+        let fraction = self.fraction();
+        low * (1.0 - fraction) + high * fraction
     }
 
     /// Every float of the range is as likely as every other.
     fn among_floats(&mut self, range: Range, precision: Precision) -> f64 {
         let (low, high) = (place(range.low, precision), place(range.high, precision));
         let span = high.saturating_sub(low).max(0) as u128 + 1;
-        let place = low + (self.next() as u128 * span >> 64) as i128;
+        let place = low + ((self.bits() as u128 * span) >> 64) as i128;
         float_at(place, precision)
     }
 }

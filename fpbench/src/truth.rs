@@ -16,6 +16,8 @@ pub struct Truth {
     pub wrong_decisions: u64,
     /// The same where the compiler may have left no decision, or put one of its own.
     pub optional_decisions: u64,
+    /// The most bits that an operation behind the result loses by itself.
+    pub worst_local: f64,
     /// The real did not settle within the bits allowed.
     pub unsettled: bool,
 }
@@ -32,7 +34,8 @@ pub fn truth(core: &Core, inputs: &[Native64], precision: Precision, max_operati
         let (pair, _) = run(&mut domain, core, &inputs, max_operations)?;
         let correct = rounded(&pair.real, precision);
         let Along { wrong_decisions, optional_decisions, .. } = domain;
-        Ok(Truth { native: pair.native.value, correct, wrong_decisions, optional_decisions, unsettled: false })
+        let (native, worst_local) = (pair.native.value, pair.worst_local);
+        Ok(Truth { native, correct, wrong_decisions, optional_decisions, worst_local, unsettled: false })
     };
     let mut bits = FIRST_BITS;
     let mut last = at(bits)?;

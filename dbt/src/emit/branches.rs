@@ -1,15 +1,28 @@
 //! The ways out of a block: links, lookups, calls, returns, system calls.
 
-use super::{Cold, Emitter};
+use super::{Cold, Emitter, Interrupted};
 use crate::context::{Lookup, Mode, at, table};
 use crate::decode::{Decoded, End};
 use crate::exits::{Exit, Key};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
+/// rcx and rdx, while the target of an indirect branch is looked up.
+const TARGET_SPILLED: [Option<u8>; 2] = [Some(1), Some(2)];
+
 impl Emitter {
     /// The way out of a block. Code for `falls_to` follows directly, if it is given, and needs no branch.
     pub fn end(&mut self, decoded: &Decoded, mode: Mode, falls_to: Option<u64>) {
+        let pc = match decoded.end {
+            End::Next(pc) | End::Native(pc) => pc,
+            _ => decoded.instrs.last().map_or(0, |instr| instr.ip()),
+        };
+        self.mark(Interrupted::At { pc, spilled: [None, None] });
+        self.leave_block(decoded, pc, mode, falls_to);
+        self.mark(Interrupted::Between);
+    }
+
+    fn leave_block(&mut self, decoded: &Decoded, pc: u64, mode: Mode, falls_to: Option<u64>) {
         let next = match decoded.end {
             End::Next(next) => next,
             End::Jump(target) => target,
@@ -20,6 +33,7 @@ impl Emitter {
             End::Call { target, next } => {
                 let label = self.asm.ops.new_dynamic_label();
                 dynasm!(self.asm.ops; .arch x64; call =>label);
+                self.mark(Interrupted::Between);
                 self.return_entry((next, mode));
                 self.cold.push(Cold::Call { label, return_address: next, target: (target, mode) });
                 next
@@ -28,6 +42,7 @@ impl Emitter {
                 self.load_target(decoded.instrs.last().expect("a call"));
                 let label = self.asm.ops.new_dynamic_label();
                 dynasm!(self.asm.ops; .arch x64; call =>label);
+                self.mark(Interrupted::Between);
                 self.return_entry((next, mode));
                 self.cold.push(Cold::IndirectCall { label, return_address: next, mode });
                 next
@@ -36,11 +51,12 @@ impl Emitter {
                 self.load_target(decoded.instrs.last().expect("a jump"));
                 return self.look_up(mode);
             }
-            End::Return { extra } => return self.guest_return(mode, extra),
+            End::Return { extra } => return self.guest_return(pc, mode, extra),
             End::Syscall { next } => {
                 dynasm!(self.asm.ops; .arch x64; lea r11, [>after]);
                 self.asm.jump(self.stubs.syscall);
                 self.continuations.push((self.asm.here(), (next, mode)));
+                self.mark(Interrupted::Between);
                 dynasm!(self.asm.ops; .arch x64; after:);
                 self.guest_rcx(next);
                 next
@@ -91,11 +107,10 @@ impl Emitter {
 
     /// Spills rcx and rdx and loads rcx with the target of an indirect branch.
     fn load_target(&mut self, instr: &Instruction) {
-        dynasm!(self.asm.ops
-            ; .arch x64
-            ; gs mov [at::spill(0)], rcx
-            ; gs mov [at::spill(1)], rdx
-        );
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx);
+        self.mark(Interrupted::Between);
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(1)], rdx);
+        self.mark(Interrupted::Faulting { pc: instr.ip(), spilled: TARGET_SPILLED });
         if instr.op0_kind() == OpKind::Memory {
             self.asm.load_operand(Register::RCX, instr, 0);
         } else {
@@ -114,8 +129,9 @@ impl Emitter {
     }
 
     /// A return: to our address for the guest's return address, through a real `ret`, which the CPU predicts.
-    pub fn guest_return(&mut self, mode: Mode, extra: u16) {
+    pub fn guest_return(&mut self, pc: u64, mode: Mode, extra: u16) {
         dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx);
+        self.mark(Interrupted::Between);
         if mode == Mode::Quiet && self.logging {
             let label = self.asm.ops.new_dynamic_label();
             dynasm!(self.asm.ops
@@ -130,11 +146,10 @@ impl Emitter {
             );
             self.cold.push(Cold::LeaveQuiet { label });
         }
-        dynasm!(self.asm.ops
-            ; .arch x64
-            ; gs mov [at::spill(1)], rdx
-            ; mov rcx, [rsp]
-        );
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(1)], rdx);
+        self.mark(Interrupted::Faulting { pc, spilled: TARGET_SPILLED });
+        dynasm!(self.asm.ops; .arch x64; mov rcx, [rsp]);
+        self.mark(Interrupted::Between);
         if extra == 0 {
             dynasm!(self.asm.ops
                 ; .arch x64

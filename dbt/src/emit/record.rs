@@ -20,6 +20,13 @@ pub(super) struct Scratch {
     value: u8,
 }
 
+impl Scratch {
+    /// The registers that are spilled while a block's record is written, by slot.
+    pub(super) fn spilled(&self, block: &Block) -> [Option<u8>; 2] {
+        [Some(self.cursor), needs_value_register(block).then_some(self.value)]
+    }
+}
+
 const RCX: u8 = 1;
 const RSP: u8 = 4;
 const GPR64: [Register; 16] = [
