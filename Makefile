@@ -21,7 +21,7 @@ test: build-all
 bench: build
 	python3 -B scripts/bench.py $(FPGRIND)
 
-# Fails when fpgrind finds less or costs more than bench/baseline.json says; about two minutes.
+# Fails when fpgrind finds less or costs more than bench/baseline.json says; about three minutes.
 bench-check: build-all
 	python3 -B scripts/bench_check.py $(FPGRIND) $(FPBENCH)
 

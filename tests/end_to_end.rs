@@ -10,6 +10,9 @@ fn for_each_build(source: &str, judge: impl Fn(&Report)) {
     for flags in BUILDS {
         judge(&analyse(source, flags));
     }
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        judge(&analyse(source, &["-O3", "-march=x86-64-v3"]));
+    }
 }
 
 #[test]
@@ -179,6 +182,32 @@ fn the_repaired_plotter_is_clean_and_right() {
         for (printed, truth) in printed.iter().zip(PLOTTER_TRUTH) {
             assert!((printed - truth).abs() <= 1e-13, "{printed} is not {truth}");
         }
+    });
+}
+
+#[test]
+fn a_sine_and_a_cosine_computed_by_one_call_are_two_operations() {
+    for_each_build("tests/guests/sincos.c", |report| {
+        let causes = report.causes_like("(- 1 (cos x))");
+        assert_eq!((causes.len(), report.causes().len()), (2, 2), "{}: {}", report.of, report.outcome.stderr);
+        for (function, least) in [("print", 1e-9), ("print_single", 1e-4)] {
+            let cause = causes.iter().find(|cause| cause["site"]["function"] == function);
+            let cause = cause.unwrap_or_else(|| panic!("{}: none in {function}", report.of));
+            let [variable] = cause["variables"].as_array().expect("variables").as_slice() else { panic!("{cause}") };
+            let (seen, erroneous) = (range(variable, "seen"), range(variable, "erroneous"));
+            assert!(seen.0 > least && seen.1 == 1.0, "{}: {seen:?}", report.of);
+            assert!(erroneous.0 < 3.0 * least && erroneous.1 < 0.2, "{}: {erroneous:?}", report.of);
+        }
+    });
+}
+
+#[test]
+fn a_library_function_that_is_jumped_to_runs_and_is_seen() {
+    for_each_build("tests/guests/tail_call.c", |report| {
+        assert_eq!(report.outcome.stdout, "1\n2\n3\n", "{}", report.of);
+        // The compiler may unroll the loop, and make three calls of one.
+        let seen: u64 = report.spots("output").filter_map(|spot| spot["count"].as_u64()).sum();
+        assert_eq!(seen, 3, "{}", report.of);
     });
 }
 

@@ -4,7 +4,8 @@
 //! disagree the position becomes a variable and everything beneath it goes. Positions that had the same value in every
 //! execution belong to one class; variables of one class are one variable.
 //!
-//! What a loop carries from one turn to the next is a variable, too: how many turns it took is no part of the expression.
+//! What a loop carries from one turn to the next is a variable, too, where the expression explains the error without what came
+//! before: how many turns it took is no part of it.
 
 use crate::error;
 use crate::evaluate;
@@ -44,6 +45,8 @@ struct Position {
     children: SmallVec<[usize; 3]>,
     /// The first position that had the same value in every erroneous execution so far.
     class: usize,
+    /// The result of an earlier turn of a loop.
+    carried: bool,
     seen: Ranges,
     erroneous: Ranges,
 }
@@ -76,14 +79,13 @@ impl Generaliser {
     /// Starts from the structure of a trace. Its values count only once it is met.
     pub fn new<R>(root: &Term<R>, max_depth: usize) -> Generaliser {
         let mut positions = vec![Position::new()];
-        let mut pending = VecDeque::from([(0, root.shown(), 0)]);
+        let mut pending = VecDeque::from([(0, root, 0)]);
         while let Some((at, term, depth)) = pending.pop_front() {
             match term {
                 Term::Leaf(leaf) if leaf.constant => positions[at].shape = Shape::Number,
                 Term::Node(node)
                     if !node.args.is_empty()
                         && depth < max_depth
-                        && (depth == 0 || !is_carried(node, root))
                         && positions.len() + node.args.len() <= MAX_POSITIONS =>
                 {
                     positions[at].shape = Shape::Operation(node.operator, node.ty);
@@ -107,9 +109,9 @@ impl Generaliser {
     pub fn meet<R>(&mut self, root: &Term<R>, bits: f64) {
         self.executions += 1;
         if self.executions <= EARLY || self.executions.is_power_of_two() {
-            self.make_carried_variables(0, root.shown(), root);
+            self.find_carried(0, root, root);
         }
-        self.meet_at(0, root.shown());
+        self.meet_at(0, root);
         self.refine_classes();
         for (position, value) in self.positions.iter_mut().zip(&self.current) {
             if position.shape != Shape::Gone {
@@ -133,18 +135,18 @@ impl Generaliser {
 
     /// Takes note of the values of an execution that went well, as far as it looks like the erroneous ones.
     pub fn see<R>(&mut self, root: &Term<R>) {
-        self.see_at(0, root.shown());
+        self.see_at(0, root);
     }
 
     /// A first turn of a loop does not show what the loop carries; later ones do.
-    fn make_carried_variables<R>(&mut self, at: usize, term: &Term<R>, root: &Term<R>) {
+    fn find_carried<R>(&mut self, at: usize, term: &Term<R>, root: &Term<R>) {
         let Term::Node(node) = term else { return };
         if at != 0 && is_carried(node, root) {
-            self.make_variable(at);
+            self.positions[at].carried = true;
             return;
         }
         for (child, arg) in self.positions[at].children.clone().into_iter().zip(node.args.iter()) {
-            self.make_carried_variables(child, arg.shown(), root);
+            self.find_carried(child, arg.shown(), root);
         }
     }
 
@@ -244,28 +246,65 @@ impl Generaliser {
         }
     }
 
-    /// Shortens a long expression to its top levels, as few as would give the right result if they were computed exactly:
-    /// where the inputs of `sqrt(x*x + y*y) - x` come from is not what is wrong with it.
+    /// Leaves out what does not matter, as far as the rest, computed exactly, still gives the right result: where the inputs
+    /// of `sqrt(x*x + y*y) - x` come from is not what is wrong with it. What loops carry goes first; then, of a long
+    /// expression, all but the top levels.
     pub fn shorten<R: Real>(&mut self, precision: u32) {
-        let mut operations: Vec<usize> = self.live_operations().map(|(_, position)| position.class).collect();
-        operations.sort_unstable();
-        operations.dedup();
         let lost: f64 = self.samples().map(|sample| sample.bits).sum();
         let whole = self.lost_if_exact::<R>(&self.cut, precision);
-        if operations.len() <= LONG || whole > TOLERABLE * lost {
+        let carried = self.carried();
+        if whole > TOLERABLE * lost {
+            // Even the whole does not explain the error: some of it came with the inputs. One turn is shown, unless more of them show more.
+            let shown = |cut: &[bool]| self.reproduced_with::<R>(cut, precision);
+            if shown(&carried) >= (1.0 - TOLERABLE) * shown(&self.cut) {
+                self.cut = carried;
+            }
+            return;
+        }
+        let explains = |general: &Generaliser, cut: &[bool]| {
+            general.lost_if_exact::<R>(cut, precision) <= whole + TOLERABLE * lost
+        };
+        if carried.contains(&true) && explains(self, &carried) {
+            self.cut = carried;
+        }
+        if self.shown_operations() <= LONG {
             return;
         }
         for levels in 1.. {
-            let mut cut = vec![false; self.positions.len()];
+            let mut cut = self.cut.clone();
             self.cut_below(0, levels, &mut cut);
-            if !cut.contains(&true) {
+            if cut == self.cut {
                 return;
             }
-            if self.lost_if_exact::<R>(&cut, precision) <= whole + TOLERABLE * lost {
+            if explains(self, &cut) {
                 self.cut = cut;
                 return;
             }
         }
+    }
+
+    fn carried(&self) -> Vec<bool> {
+        let mut carried = vec![false; self.positions.len()];
+        for (_, position) in self.live_operations().filter(|(_, position)| position.carried) {
+            carried[position.class] = true;
+        }
+        carried
+    }
+
+    /// Different operations that the expression shows.
+    fn shown_operations(&self) -> usize {
+        let mut classes = Vec::new();
+        let mut pending = vec![0];
+        while let Some(at) = pending.pop() {
+            let position = &self.positions[at];
+            if matches!(position.shape, Shape::Operation(..)) && (at == 0 || !self.cut[position.class]) {
+                classes.push(position.class);
+                pending.extend(&position.children);
+            }
+        }
+        classes.sort_unstable();
+        classes.dedup();
+        classes.len()
     }
 
     fn samples(&self) -> impl Iterator<Item = &Sample> {
@@ -296,6 +335,11 @@ impl Generaliser {
         }
     }
 
+    /// One turn of whatever loop there is.
+    pub fn one_turn(&self) -> Expr {
+        self.expression(&self.carried()).0
+    }
+
     /// The expression with what is known about its variables.
     pub fn generalisation(&self) -> (Expr, Vec<Variable>) {
         let (expr, positions) = self.expression(&self.cut);
@@ -311,7 +355,11 @@ impl Generaliser {
 
     /// Bits of error that the expression shows on the recorded values, at worst.
     pub fn reproduced_bits<R: Real>(&self, precision: u32) -> f64 {
-        let (expr, variables) = self.expression(&self.cut);
+        self.reproduced_with::<R>(&self.cut, precision)
+    }
+
+    fn reproduced_with<R: Real>(&self, cut: &[bool], precision: u32) -> f64 {
+        let (expr, variables) = self.expression(cut);
         let shown = |sample: &Sample| {
             let inputs: Vec<f64> = variables.iter().map(|at| sample.values[*at]).collect();
             evaluate::error_bits::<R>(&expr, &inputs, precision)
@@ -322,7 +370,7 @@ impl Generaliser {
 
 /// Is it the result of an earlier turn of a loop?
 fn is_carried<R>(node: &Node<R>, root: &Term<R>) -> bool {
-    matches!(root, Term::Node(root) if root.pc == node.pc) || node.recurs()
+    matches!(root, Term::Node(root) if (root.pc, root.operator) == (node.pc, node.operator)) || node.recurs()
 }
 
 impl Position {
@@ -331,6 +379,7 @@ impl Position {
             shape: Shape::Variable,
             children: SmallVec::new(),
             class: 0,
+            carried: false,
             seen: Ranges::default(),
             erroneous: Ranges::default(),
         }
@@ -419,9 +468,36 @@ mod tests {
     #[test]
     fn what_a_loop_carries_is_a_variable_however_many_turns_it_took() {
         for turns in [vec![2], vec![1, 2, 3], vec![5, 6], vec![0, 1, 2]] {
-            let trees: Vec<Tree> = turns.iter().map(|turns| difference_after(*turns)).collect();
-            assert_eq!(generalise(&trees, 10).1, "sqrt(x + 1) - sqrt(x)", "{turns:?}");
+            let mut general = Generaliser::new(&difference_after(turns[0]), 10);
+            turns.iter().for_each(|turns| general.meet(&difference_after(*turns), 40.0));
+            general.shorten::<Mpfr>(256);
+            assert_eq!(general.generalisation().0.infix(&["x"]), "sqrt(x + 1) - sqrt(x)", "{turns:?}");
         }
+    }
+
+    #[test]
+    fn what_a_loop_carries_is_kept_where_the_error_arose_there() {
+        // x = (x + 2^60) - 2^60, three times over: each turn loses what the next does not.
+        let big = number(2f64.powi(60));
+        let mut x = data(3.0);
+        for _ in 0..3 {
+            let sum = op_at(1, Operator::Add, &[&x, &big]);
+            x = op_at(2, Operator::Sub, &[&sum, &big]);
+        }
+        let Term::Node(node) = &x else { panic!("an operation") };
+        let correct = Mpfr::exactly(256, 3.0);
+        let wrong = Node {
+            rounded: correct.rounded(Type::F64),
+            real: correct,
+            args: node.args.iter().cloned().collect(),
+            ..**node
+        };
+        let root = Term::Node(Rc::new(wrong));
+        let mut general = Generaliser::new(&root, 10);
+        general.meet(&root, 60.0);
+        general.shorten::<Mpfr>(256);
+        let text = general.generalisation().0.infix(&["x"]);
+        assert_eq!(text.matches(" - ").count(), 3, "{text}");
     }
 
     #[test]
@@ -430,7 +506,7 @@ mod tests {
         for term in 1..=5 {
             sum = op_at(1, Operator::Add, &[&sum, &data(term as f64)]);
         }
-        assert_eq!(generalise(&[sum], 10).1, "x + y");
+        assert_eq!(generalise(&[sum], 10).0.one_turn().infix(&["x", "y"]), "x + y");
     }
 
     #[test]

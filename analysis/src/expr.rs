@@ -66,6 +66,11 @@ impl Expr {
                     _ => operator.name(),
                 };
                 let args: String = args.iter().map(|arg| format!(" {}", arg.fpcore(names, *ty))).collect();
+                // FPCore has no name for this one.
+                let (function, args) = match operator {
+                    Operator::Exp10 => ("pow", format!(" 10{args}")),
+                    _ => (function, args),
+                };
                 match ty {
                     ty if *ty == context => format!("({function}{args})"),
                     Type::F32 => format!("(! :precision binary32 ({function}{args}))"),
@@ -180,6 +185,7 @@ mod tests {
         );
         assert_eq!(op(Neg, &[x()]).fpcore(&NAMES, Type::F64), "(- x)");
         assert_eq!(op(Neg, &[x()]).fpcore(&NAMES, Type::F32), "(! :precision binary64 (- x))");
+        assert_eq!(op(Exp10, &[op(Neg, &[x()])]).fpcore(&NAMES, Type::F64), "(pow 10 (- x))");
         assert_eq!(Expr::Num(f64::NEG_INFINITY).fpcore(&NAMES, Type::F64), "(- INFINITY)");
     }
 

@@ -1,5 +1,6 @@
 //! From the analysis's state to what it found: causes that reach a wrong spot, spots, totals.
 
+use crate::antiunify::Generaliser;
 use crate::consume::Analysis;
 use crate::findings::{Cause, Findings, Spot, SpotKind};
 use crate::real::Real;
@@ -79,7 +80,7 @@ fn spot(state: &SpotState) -> Spot {
         average_bits: state.sum_bits / state.wrong.max(1) as f64,
         computed: state.computed,
         correct: state.correct,
-        expr: state.general.as_ref().map(|general| general.generalisation().0),
+        expr: state.general.as_ref().map(Generaliser::one_turn),
         accumulated_in: state.accumulated_in(),
         causes: Vec::new(),
     }

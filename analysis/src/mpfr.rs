@@ -142,10 +142,21 @@ impl Real for Mpfr {
                 (Operator::Sqrt, &[a]) => mpfr::sqrt(r, a, RND),
                 (Operator::Cast, &[a]) => mpfr::set(r, a, RND),
                 (Operator::Fma, &[a, b, c]) => mpfr::fma(r, a, b, c, RND),
+                (Operator::Fms, &[a, b, c]) => mpfr::fms(r, a, b, c, RND),
+                // Rounding to nearest is symmetric.
+                (Operator::Fnma, &[a, b, c]) => {
+                    mpfr::fms(r, a, b, c, RND);
+                    mpfr::neg(r, r, RND)
+                }
+                (Operator::Fnms, &[a, b, c]) => {
+                    mpfr::fma(r, a, b, c, RND);
+                    mpfr::neg(r, r, RND)
+                }
                 (Operator::Cbrt, &[a]) => mpfr::cbrt(r, a, RND),
                 (Operator::Hypot, &[a, b]) => mpfr::hypot(r, a, b, RND),
                 (Operator::Exp, &[a]) => mpfr::exp(r, a, RND),
                 (Operator::Exp2, &[a]) => mpfr::exp2(r, a, RND),
+                (Operator::Exp10, &[a]) => mpfr::exp10(r, a, RND),
                 (Operator::Expm1, &[a]) => mpfr::expm1(r, a, RND),
                 (Operator::Log, &[a]) => mpfr::log(r, a, RND),
                 (Operator::Log2, &[a]) => mpfr::log2(r, a, RND),
@@ -162,9 +173,22 @@ impl Real for Mpfr {
                 (Operator::Sinh, &[a]) => mpfr::sinh(r, a, RND),
                 (Operator::Cosh, &[a]) => mpfr::cosh(r, a, RND),
                 (Operator::Tanh, &[a]) => mpfr::tanh(r, a, RND),
+                (Operator::Asinh, &[a]) => mpfr::asinh(r, a, RND),
+                (Operator::Acosh, &[a]) => mpfr::acosh(r, a, RND),
+                (Operator::Atanh, &[a]) => mpfr::atanh(r, a, RND),
+                (Operator::Erf, &[a]) => mpfr::erf(r, a, RND),
+                (Operator::Erfc, &[a]) => mpfr::erfc(r, a, RND),
+                (Operator::Tgamma, &[a]) => mpfr::gamma(r, a, RND),
+                (Operator::Lgamma, &[a]) => mpfr::lgamma(r, &mut 0, a, RND),
                 (Operator::Floor, &[a]) => mpfr::floor(r, a),
                 (Operator::Ceil, &[a]) => mpfr::ceil(r, a),
+                (Operator::Trunc, &[a]) => mpfr::trunc(r, a),
+                (Operator::Nearbyint | Operator::RoundEven, &[a]) => mpfr::roundeven(r, a),
+                (Operator::Round, &[a]) => mpfr::round(r, a),
                 (Operator::Fmod, &[a, b]) => mpfr::fmod(r, a, b, RND),
+                (Operator::Remainder, &[a, b]) => mpfr::remainder(r, a, b, RND),
+                (Operator::Fdim, &[a, b]) => mpfr::dim(r, a, b, RND),
+                (Operator::Copysign, &[a, b]) => mpfr::copysign(r, a, b, RND),
                 _ => {
                     mpfr::set_nan(r);
                     0
@@ -293,9 +317,37 @@ mod tests {
     #[test]
     fn every_operator_is_implemented() {
         for operator in Operator::ALL {
-            let half = real(0.5);
-            let args = vec![&half; operator.arity()];
+            let one = real(1.0);
+            let args = vec![&one; operator.arity()];
             assert!(!Mpfr::apply(*operator, &args).is_nan(), "{}", operator.name());
+        }
+    }
+
+    #[test]
+    fn operators_are_the_c_librarys_functions_of_their_names() {
+        use Operator::*;
+        for (operator, args, expected) in [
+            (Asinh, &[1.0][..], 0.881373587019543),
+            (Acosh, &[2.0], 1.3169578969248168),
+            (Atanh, &[0.5], 0.5493061443340549),
+            (Erf, &[1.0], 0.8427007929497149),
+            (Erfc, &[1.0], 0.15729920705028513),
+            (Tgamma, &[5.0], 24.0),
+            // The gamma function is negative here.
+            (Lgamma, &[-0.5], 1.2655121234846454),
+            (Exp10, &[3.0], 1000.0),
+            (Round, &[-2.5], -3.0),
+            (Nearbyint, &[-2.5], -2.0),
+            (Trunc, &[-2.5], -2.0),
+            (Fmod, &[5.0, 3.0], 2.0),
+            (Remainder, &[5.0, 3.0], -1.0),
+            (Fdim, &[3.0, 1.0], 2.0),
+            (Fdim, &[1.0, 3.0], 0.0),
+            (Copysign, &[3.0, -0.0], -3.0),
+        ] {
+            let reals: Vec<Mpfr> = args.iter().map(|arg| real(*arg)).collect();
+            let result = Mpfr::apply(operator, &reals.iter().collect::<Vec<_>>()).to_f64();
+            assert!((result - expected).abs() < 1e-15, "{} of {args:?} is {result}", operator.name());
         }
     }
 

@@ -151,6 +151,10 @@ macro_rules! implement {
                     // These touch the sign alone, even of NaNs: they are done by logic instructions.
                     (Operator::Neg, [a]) => return Some((*a as $bits ^ 1 << ($bits::BITS - 1)) as u64),
                     (Operator::Abs, [a]) => return Some((*a as $bits & !(1 << ($bits::BITS - 1))) as u64),
+                    (Operator::Copysign, [a, b]) => {
+                        let sign = 1 << ($bits::BITS - 1);
+                        return Some((*a as $bits & !sign | *b as $bits & sign) as u64);
+                    }
                     // The second operand if either is NaN or both are zeros (SDM, MINSD and MAXSD).
                     (Operator::Min, [a, b]) => {
                         return Some(if flush(a) < flush(b) { flush(a).to_bits() as u64 } else { flush_input($ty, *b, mxcsr) });
@@ -160,7 +164,8 @@ macro_rules! implement {
                     }
                     (
                         Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt | Operator::Fma
-                        | Operator::Floor | Operator::Ceil,
+                        | Operator::Fms | Operator::Fnma | Operator::Fnms | Operator::Floor | Operator::Ceil
+                        | Operator::Trunc | Operator::Round | Operator::Nearbyint | Operator::RoundEven,
                         _,
                     ) if args.len() == operator.arity() && nan.is_some() => {
                         return nan.map(|nan| (nan | $quiet) as u64);
@@ -168,6 +173,15 @@ macro_rules! implement {
                     (Operator::Cast, [a]) => return Some(*a),
                     (Operator::Floor, [a]) => flush(a).floor(),
                     (Operator::Ceil, [a]) => flush(a).ceil(),
+                    (Operator::Trunc, [a]) => flush(a).trunc(),
+                    (Operator::Round, [a]) => flush(a).round(),
+                    (Operator::RoundEven, [a]) => flush(a).round_ties_even(),
+                    (Operator::Nearbyint, [a]) => match Direction::of(Rounding::Current, mxcsr) {
+                        Direction::Nearest => flush(a).round_ties_even(),
+                        Direction::Down => flush(a).floor(),
+                        Direction::Up => flush(a).ceil(),
+                        Direction::Zero => flush(a).trunc(),
+                    },
                     (_, [a]) => {
                         let a = $float::from_bits(*a as $bits);
                         match operator {
@@ -206,8 +220,14 @@ macro_rules! implement {
                             _ => return None,
                         }
                     }
-                    (Operator::Fma, [a, b, c]) => {
-                        let [mut a, b, c] = [*a, *b, *c].map(|arg| $float::from_bits(arg as $bits));
+                    (Operator::Fma | Operator::Fms | Operator::Fnma | Operator::Fnms, [a, b, c]) => {
+                        // NaNs, which keep their sign, are dealt with above.
+                        let negated = operator.traced().1;
+                        let signed = |index: usize, bits: &u64| {
+                            let value = $float::from_bits(*bits as $bits);
+                            if negated[index] { -value } else { value }
+                        };
+                        let (mut a, b, c) = (signed(0, a), signed(1, b), signed(2, c));
                         // A machine without FMA has no guest that asks for it under a strange MXCSR.
                         if plain || !is_x86_feature_detected!("fma") {
                             a.mul_add(b, c)
@@ -284,6 +304,15 @@ mod tests {
     }
 
     #[test]
+    fn halves_go_away_from_zero_or_to_even_and_signs_are_copied_even_to_nans() {
+        assert_eq!(double(Operator::Round, &[-2.5], UP), (-3f64).to_bits());
+        assert_eq!(double(Operator::Nearbyint, &[-2.5], MXCSR_DEFAULT), (-2f64).to_bits());
+        assert_eq!(double(Operator::Copysign, &[3.0, -0.0], MXCSR_DEFAULT), (-3f64).to_bits());
+        let [nan, minus] = [0x7fa0_0001, 0x8000_0000];
+        assert_eq!(apply(Operator::Copysign, Type::F32, Type::F32, &[nan, minus], UP), Some(nan | minus));
+    }
+
+    #[test]
     fn the_rounding_mode_and_flushing_count() {
         let third_down = f64::from_bits(double(Operator::Div, &[1.0, 3.0], DOWN));
         let third_up = f64::from_bits(double(Operator::Div, &[1.0, 3.0], UP));
@@ -298,6 +327,26 @@ mod tests {
         );
         // Ours is as it was.
         assert_eq!(std::hint::black_box(1.0) / std::hint::black_box(3.0), 1.0 / 3.0);
+    }
+
+    #[test]
+    fn fused_operations_negate_numbers_and_not_nans() {
+        let [a, b, c] = [3.0, 5.0, 7.0];
+        let fused = [(Operator::Fma, 22.0), (Operator::Fms, 8.0), (Operator::Fnma, -8.0), (Operator::Fnms, -22.0)];
+        for (operator, expected) in fused {
+            for mxcsr in [MXCSR_DEFAULT, DOWN] {
+                assert_eq!(double(operator, &[a, b, c], mxcsr), f64::to_bits(expected));
+                assert_eq!(double(operator, &[a, b, f64::NAN], mxcsr), f64::NAN.to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn only_one_of_two_roundings_to_an_integer_follows_mxcsr() {
+        assert_eq!(double(Operator::Nearbyint, &[2.5], MXCSR_DEFAULT), 2f64.to_bits());
+        assert_eq!(double(Operator::Nearbyint, &[2.5], UP), 3f64.to_bits());
+        assert_eq!(double(Operator::RoundEven, &[2.5], UP), 2f64.to_bits());
+        assert_eq!(double(Operator::Trunc, &[-2.5], DOWN), (-2f64).to_bits());
     }
 
     #[test]

@@ -5,8 +5,8 @@ use crate::error;
 use crate::influence::{Influences, Sets};
 use crate::native::{self, MXCSR_DEFAULT};
 use crate::real::Real;
-use crate::site::{Sites, Verdict};
-use crate::trace::{Args, Node, Pruner, Term};
+use crate::site::{SiteKey, Sites, Verdict};
+use crate::trace::{Args, Node, Pruner, Term, is_widening};
 use fpgrind_ir::{Operator, Outcome, Type};
 use std::rc::Rc;
 
@@ -101,13 +101,38 @@ impl<R: Real> Operations<R> {
         };
         let done = Done { operator, ty, args: &args, native, rounded, ulps };
         let verdict = if site.is_some() { self.verdict(&done, mxcsr) } else { Verdict::Fine };
-        let (influences, verdict) = self.blame(&done, &real, site, verdict);
+        let (mut influences, verdict) = self.blame(&done, &real, site, verdict);
+        if ty == Type::F64 && !is_exact(operator, ty) {
+            for arg in args.iter() {
+                influences = self.blame_single(arg, influences);
+            }
+        }
         let depth = self.pruner.depth_over(&mut args);
         let node = Rc::new(Node { operator, ty, depth, influences, pc, bits: native, real, rounded, ulps, args });
         if let Some(site) = site {
             self.sites.observe(site, &node, verdict, self.pruner.max_depth());
         }
         Term::Node(node)
+    }
+
+    /// A double operation on what was rounded to a single: that rounding is no error among singles, but it is one here.
+    fn blame_single(&mut self, arg: &Term<R>, influences: Influences) -> Influences {
+        let Term::Node(node) = arg else { return influences };
+        let Some(single) = node.args.first().filter(|_| is_widening(node)) else { return influences };
+        let lost = error::ulps(Type::F64, error::value(Type::F32, single.rounded()).to_bits(), node.rounded);
+        if !self.is_error(lost) || error::is_nan(Type::F64, node.rounded) {
+            return influences;
+        }
+        let site = self.sites.number(SiteKey { pc: node.pc, operator: node.operator, ty: node.ty });
+        self.sites.observe(site, node, Verdict::Inaccurate(lost), self.pruner.max_depth());
+        self.sets.with(influences, site as u32)
+    }
+
+    /// A negation or a magnitude that is part of an instruction: it cannot go wrong, so it is booked nowhere.
+    pub fn change_sign(&mut self, operator: Operator, term: Term<R>, pc: u64, mxcsr: u32) -> Term<R> {
+        let ty = term.ty();
+        let native = self.native(operator, ty, ty, &[term.bits()], mxcsr);
+        self.operate(Request { operator, ty, args: Args::from_iter([term]), native, pc, site: None, mxcsr })
     }
 
     /// The operation on the reals of its arguments.

@@ -46,6 +46,11 @@ pub enum Step {
         args: [Index; 2],
         pc: u64,
     },
+    Select {
+        mask: Index,
+        ty: Type,
+        args: [Index; 2],
+    },
     Apply {
         operator: Operator,
         from: Type,
@@ -96,15 +101,17 @@ pub enum Step {
         len: Index,
     },
     Enter {
-        operator: Operator,
         ty: Type,
         args: SmallVec<[Index; 3]>,
         caller: Index,
     },
     Leave {
+        operator: Operator,
         result: Index,
         ty: Type,
-        place: Place,
+        to: Destination,
+        /// No other result of the call follows.
+        last: bool,
     },
     Check {
         value: Index,
@@ -112,6 +119,12 @@ pub enum Step {
         slot: Slot,
         pc: u64,
     },
+}
+
+/// Where a wrapped function has put a result.
+pub enum Destination {
+    Register(Place),
+    Memory(Addr),
 }
 
 pub struct Program {
@@ -124,7 +137,11 @@ impl Program {
     /// Nothing if the block makes no sense.
     pub fn new<R: Real>(block: &Block, sites: &mut Sites<R>, spots: &mut Spots) -> Option<Program> {
         ir::verify(block).ok()?;
-        let steps = block.stmts.iter().map(|stmt| step(block, stmt, sites, spots)).collect::<Option<_>>()?;
+        let mut steps: Vec<Step> =
+            block.stmts.iter().map(|stmt| step(block, stmt, sites, spots)).collect::<Option<_>>()?;
+        if let Some(Step::Leave { last, .. }) = steps.iter_mut().rfind(|step| matches!(step, Step::Leave { .. })) {
+            *last = true;
+        }
         Some(Program { steps, record: block.record as usize })
     }
 }
@@ -144,6 +161,7 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
             Step::Concat { parts: parts.collect::<Option<_>>()? }
         }
         Op::Bitwise { op, args } => Step::Bitwise { op: *op, ty: stmt.ty?, args: pair(args), pc },
+        Op::Select { mask, args } => Step::Select { mask: mask.index(), ty: stmt.ty?, args: pair(args) },
         Op::Apply { operator, args } => {
             let ty = stmt.ty?;
             let site = !crate::operation::is_exact(*operator, ty);
@@ -153,7 +171,7 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
                 ty,
                 args: args.iter().map(|arg| arg.index()).collect(),
                 pc,
-                site: site.then(|| sites.number(SiteKey { pc, operator: *operator, ty })),
+                site: site.then(|| sites.number(SiteKey { pc, operator: operator.traced().0, ty })),
             }
         }
         Op::Compare { .. } => Step::Nothing,
@@ -180,13 +198,21 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
         Op::Store { addr, value } => Step::Store { addr: *addr, ty: type_of(*value)?, value: value.index() },
         Op::SetMxcsr { value } => Step::SetMxcsr { value: value.index() },
         Op::Copy { dst, src, len } => Step::Copy { dst: dst.index(), src: src.index(), len: len.index() },
-        Op::Enter { operator, args, caller } => Step::Enter {
-            operator: *operator,
+        Op::Enter { args, caller } => Step::Enter {
             ty: type_of(*args.first()?)?,
             args: args.iter().map(|arg| arg.index()).collect(),
             caller: caller.index(),
         },
-        Op::Leave { result, place } => Step::Leave { result: result.index(), ty: type_of(*result)?, place: *place },
+        Op::Leave { operator, result, place } => {
+            leave(*operator, *result, type_of(*result)?, Destination::Register(*place))
+        }
+        Op::LeaveInMemory { operator, result, addr } => {
+            leave(*operator, *result, type_of(*result)?, Destination::Memory(*addr))
+        }
         Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, pc },
     })
+}
+
+fn leave(operator: Operator, result: ir::Value, ty: Type, to: Destination) -> Step {
+    Step::Leave { operator, result: result.index(), ty, to, last: false }
 }

@@ -6,27 +6,26 @@ use crate::findings::CheckFailure;
 use crate::memory::Memory;
 use crate::native::{self, Direction, MXCSR_DEFAULT};
 use crate::operation::{Request, each};
-use crate::program::{Index, Program, Step};
+use crate::program::{Destination, Index, Program, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Registers, Value};
 use crate::site::SiteKey;
 use crate::spots::Visit;
 use crate::trace::{Args, Term};
-use fpgrind_ir::{Addr, GRANULE, Operator, Slot, Type};
+use fpgrind_ir::{Addr, Cond, GRANULE, Operator, Outcome, Slot, Type};
 
 /// What the analysis knows of a guest thread.
 pub struct Thread<R> {
     pub registers: Registers<R>,
     pub memory: Memory<R>,
     mxcsr: u32,
-    /// A wrapped function that has been entered and not left.
+    /// A wrapped function that has been entered, until its last result is known.
     call: Option<Call<R>>,
     /// The values of the block being run.
     frame: Vec<Value<R>>,
 }
 
 struct Call<R> {
-    operator: Operator,
     ty: Type,
     args: Args<R>,
     pc: u64,
@@ -103,20 +102,24 @@ impl<R: Real> Analysis<R> {
             Step::Concat { parts } => self.thread.frame[index] = concat(&thread.frame, parts),
             Step::Bitwise { op, ty, args: [a, b], pc } => {
                 let (operations, mxcsr) = (&mut self.operations, thread.mxcsr);
-                let operate = |operator: Operator, term: Term<R>| {
-                    let ty = term.ty();
-                    let native = operations.native(operator, ty, ty, &[term.bits()], mxcsr);
-                    let args = Args::from_iter([term]);
-                    operations.operate(Request { operator, ty, args, native, pc: *pc, site: None, mxcsr })
-                };
+                let operate = |operator: Operator, term: Term<R>| operations.change_sign(operator, term, *pc, mxcsr);
                 self.thread.frame[index] = bitwise::apply(*op, *ty, [&thread.frame[*a], &thread.frame[*b]], operate);
             }
+            Step::Select { mask, ty, args: [a, b] } => {
+                let highest = thread.frame[*mask].bits >> (8 * ty.bytes() - 1) & 1;
+                let chosen = if highest == 1 { *b } else { *a };
+                self.thread.frame[index] = extract(&thread.frame[chosen], 0, *ty);
+            }
             Step::Apply { operator, from, ty, args, pc, site } => {
-                let mxcsr = thread.mxcsr;
-                let args: Args<R> = args.iter().map(|arg| thread.term(*arg, *from)).collect();
+                let (pc, mxcsr) = (*pc, thread.mxcsr);
+                let mut args: Args<R> = args.iter().map(|arg| thread.term(*arg, *from)).collect();
                 let bits = each(&args, Term::bits);
                 let native = self.operations.native(*operator, *from, *ty, &bits[..args.len()], mxcsr);
-                let request = Request { operator: *operator, ty: *ty, args, native, pc: *pc, site: *site, mxcsr };
+                let (operator, negated) = operator.traced();
+                for (arg, _) in args.iter_mut().zip(negated).filter(|(_, negated)| *negated) {
+                    *arg = self.operations.change_sign(Operator::Neg, arg.clone(), pc, mxcsr);
+                }
+                let request = Request { operator, ty: *ty, args, native, pc, site: *site, mxcsr };
                 self.thread.frame[index] = Value::of_term(self.operations.operate(request));
             }
             Step::Mask { relation, ty, args, spot } => {
@@ -125,7 +128,12 @@ impl<R: Real> Analysis<R> {
                 self.thread.frame[index] = Value::plain(if holds { ones } else { 0 });
             }
             Step::Branch { cond, ty, args, spot } => {
-                self.decide(*spot, *ty, *args, |outcome| cond.holds(outcome));
+                // A NaN sets the flag of equality as well; the test for parity beside this one has decided then.
+                let [a, b] = args.map(|arg| thread.frame[arg].bits as u64);
+                let unordered = native::compare(*ty, a, b, thread.mxcsr) == Outcome::Unordered;
+                if !(unordered && matches!(cond, Cond::Equal | Cond::NotEqual)) {
+                    self.decide(*spot, *ty, *args, |outcome| cond.holds(outcome));
+                }
             }
             Step::ToInt { value, ty, rounding, bytes, spot } => {
                 let term = thread.term(*value, *ty);
@@ -156,31 +164,20 @@ impl<R: Real> Analysis<R> {
                 let (dst, src, len) = (thread.word(*dst), thread.word(*src), thread.word(*len));
                 thread.memory.copy(dst, src, len);
             }
-            Step::Enter { operator, ty, args, caller } => {
+            Step::Enter { ty, args, caller } => {
                 let args = args.iter().map(|arg| thread.term(*arg, *ty)).collect();
                 // The call ends where it returns to: one byte before is inside it.
                 let pc = thread.word(*caller).wrapping_sub(1);
-                thread.call = Some(Call { operator: *operator, ty: *ty, args, pc });
+                thread.call = Some(Call { ty: *ty, args, pc });
             }
-            Step::Leave { result, ty, place } => {
-                let native = thread.word(*result);
-                match thread.call.take() {
-                    Some(call) if !self.operations.is_plausible(call.operator, *ty, &call.args, native) => {
-                        thread.registers.forget(*place, ty.bytes());
-                        self.totals.misnamed_calls += 1;
-                    }
-                    Some(Call { operator, ty: entered, args, pc }) if entered == *ty => {
-                        let site = Some(self.operations.sites.number(SiteKey { pc, operator, ty: *ty }));
-                        let request = Request { operator, ty: *ty, args, native, pc, site, mxcsr: thread.mxcsr };
-                        let value = Value::of_term(self.operations.operate(request));
-                        thread.registers.put(*place, *ty, &value);
-                        thread.frame[*result] = value;
-                    }
-                    _ => {
-                        thread.registers.forget(*place, ty.bytes());
-                        self.totals.corrupt_records += 1;
-                    }
+            Step::Leave { operator, result, ty, to, last } => {
+                let value = self.result(*operator, self.thread.word(*result), *ty, *last);
+                let thread = &mut self.thread;
+                match to {
+                    Destination::Register(place) => thread.registers.put(*place, *ty, &value),
+                    Destination::Memory(addr) => thread.memory.store(thread.address(addr), *ty, &value),
                 }
+                thread.frame[*result] = value;
             }
             Step::Check { value, ty, slot, pc } => {
                 let native = logged(record, *slot, *ty);
@@ -191,6 +188,26 @@ impl<R: Real> Analysis<R> {
                 }
             }
         }
+    }
+
+    /// What a wrapped function computed: the operator on the arguments of the call, or plain bits if it cannot be that.
+    fn result(&mut self, operator: Operator, native: u64, ty: Type, last: bool) -> Value<R> {
+        let call = self.thread.call.as_ref().filter(|call| call.ty == ty && call.args.len() == operator.arity());
+        let call = call.map(|call| (call.args.iter().cloned().collect::<Args<R>>(), call.pc));
+        if last {
+            self.thread.call = None;
+        }
+        let Some((args, pc)) = call else {
+            self.totals.corrupt_records += 1;
+            return Value::plain(native as u128);
+        };
+        if !self.operations.is_plausible(operator, ty, &args, native) {
+            self.totals.misnamed_calls += 1;
+            return Value::plain(native as u128);
+        }
+        let site = Some(self.operations.sites.number(SiteKey { pc, operator, ty }));
+        let request = Request { operator, ty, args, native, pc, site, mxcsr: self.thread.mxcsr };
+        Value::of_term(self.operations.operate(request))
     }
 
     /// A decision on a comparison: which way it went natively.

@@ -121,7 +121,7 @@ pub fn mask(bits: u64, bytes: usize) -> u64 {
 
 const VECTORS: usize = 16;
 const GENERAL: usize = 16;
-const VECTOR_GRANULES: usize = 4;
+const VECTOR_GRANULES: usize = 8;
 const GENERAL_GRANULES: usize = 2;
 
 /// The registers of a guest thread, as far as they hold or carry floats.

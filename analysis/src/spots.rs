@@ -106,6 +106,7 @@ impl Spots {
         spot.influences = sets.union(spot.influences, influences);
         if influences.is_empty() {
             spot.uncaused += 1;
+            let culprit = culprit.shown();
             let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, self.max_depth));
             general.meet(culprit, bits);
             // Traces of neighbouring executions hold the same operations: a few are enough.

@@ -47,7 +47,7 @@ impl<R> Node<R> {
             for arg in node.args.iter() {
                 if let Term::Node(arg) = arg {
                     looked_at += 1;
-                    if arg.pc == self.pc {
+                    if (arg.pc, arg.operator) == (self.pc, self.operator) {
                         return true;
                     }
                     if looked_at < ENOUGH {
@@ -178,7 +178,8 @@ impl<R> Term<R> {
     }
 }
 
-fn is_widening<R>(node: &Node<R>) -> bool {
+/// A single taken as a double: exact, and no operation to speak of.
+pub fn is_widening<R>(node: &Node<R>) -> bool {
     node.operator == Operator::Cast && node.ty == Type::F64
 }
 
@@ -197,7 +198,7 @@ struct Rebuilt<R> {
 }
 
 /// Rebuilding copies a node once for each level that it lies on, so it must be seldom; memory must be little.
-const SLACK: u16 = 4;
+const SLACK: u16 = 8;
 /// Rebuilt nodes are shared between the traces of neighbours; more than these are not remembered.
 const MAX_REMEMBERED: usize = 4096;
 /// Depth costs memory for every live value, and recursion when it is dropped.

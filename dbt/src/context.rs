@@ -21,6 +21,8 @@ pub struct Context {
     pub quiet_end: u64,
     /// The code that runs when quiet mode ends.
     pub leave: u64,
+    /// Where the function that runs quietly writes its results, if it does.
+    pub out: [u64; 2],
     /// 1 while the guest waits for the supervisor; the futex of both.
     pub pending: AtomicU32,
     /// What the guest does when the request is answered: 0 goes to `resume`, 1 makes a system call and asks again.
@@ -52,6 +54,9 @@ pub mod at {
     pub const SYSCALL_RESULT: i32 = offset_of!(Context, syscall_result) as i32;
     pub const fn spill(n: usize) -> i32 {
         offset_of!(Context, spill) as i32 + 8 * n as i32
+    }
+    pub const fn out(n: usize) -> i32 {
+        offset_of!(Context, out) as i32 + 8 * n as i32
     }
     pub const fn syscall(n: usize) -> i32 {
         offset_of!(Context, syscall) as i32 + 8 * n as i32

@@ -1,7 +1,9 @@
 //! From guest bytes to a block of instructions and the way it ends.
 
 use crate::context::Mode;
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+};
 
 /// Blocks are short anyway; the bound keeps records small and the analysis in step.
 const MAX_INSTRUCTIONS: usize = 64;
@@ -16,6 +18,13 @@ pub enum End {
     Jump(u64),
     /// The last instruction branches to `taken` or runs on to `next`.
     Branch {
+        taken: u64,
+        next: u64,
+    },
+    /// The last two instructions branch on the same flags: so compilers test floats for equality, with `jp` and `jne`. Both belong to
+    /// one comparison, which is in the block.
+    TwoBranches {
+        first: u64,
         taken: u64,
         next: u64,
     },
@@ -58,9 +67,14 @@ impl Decoded {
         &self.bytes[offset..offset + instr.len()]
     }
 
-    /// Does the last instruction end the block, or was the block cut behind it?
-    pub fn has_terminator(&self) -> bool {
-        !matches!(self.end, End::Next(_) | End::Native(_))
+    /// How many instructions of the block come before those that end it.
+    pub fn body_len(&self) -> usize {
+        let ends = match self.end {
+            End::Next(_) | End::Native(_) => 0,
+            End::TwoBranches { .. } => 2,
+            _ => 1,
+        };
+        self.instrs.len() - ends
     }
 }
 
@@ -97,14 +111,29 @@ pub fn decode(pc: u64, bytes: &[u8], mode: Mode, infos: &mut InstructionInfoFact
         };
         block.instrs.push(instr);
         block.rip_displacements.push(displacement);
-        block.end = end.unwrap_or(End::Next(next));
-        if end.is_some() {
+        block.end = match (block.end, end) {
+            (End::Branch { taken: first, .. }, Some(End::Branch { taken, next })) => {
+                End::TwoBranches { first, taken, next }
+            }
+            (_, end) => end.unwrap_or(End::Next(next)),
+        };
+        if end.is_some() && !is_first_of_two(&block, bytes) {
             break;
         }
     }
     let length = block.instrs.last().map_or(0, |last| last.next_ip() - pc) as usize;
     block.bytes = bytes[..length].to_vec();
     block
+}
+
+/// Does the block end with the first of two branches that test floats for equality?
+fn is_first_of_two(block: &Decoded, bytes: &[u8]) -> bool {
+    let (End::Branch { next, .. }, Some(last)) = (block.end, block.instrs.last()) else { return false };
+    let rest = &bytes[(next - block.instrs[0].ip()) as usize..];
+    let next = Decoder::with_ip(64, rest, next, DecoderOptions::NONE).decode();
+    let tests_parity = |instr: &Instruction| matches!(instr.mnemonic(), Mnemonic::Jp | Mnemonic::Jnp);
+    let tests_equality = |instr: &Instruction| matches!(instr.mnemonic(), Mnemonic::Je | Mnemonic::Jne);
+    translatable(&next) && (tests_parity(last) && tests_equality(&next) || tests_equality(last) && tests_parity(&next))
 }
 
 fn end_of(instr: &Instruction) -> Option<End> {
@@ -173,6 +202,16 @@ mod tests {
         let block = decoded(&[0x90, 0x74, 0x10, 0x90]);
         assert_eq!(block.instrs.len(), 2);
         assert_eq!(block.end, End::Branch { taken: 0x1013, next: 0x1003 });
+    }
+
+    #[test]
+    fn the_two_branches_of_an_equality_test_end_one_block() {
+        // ucomisd xmm0, xmm1; jp; jne
+        let block = decoded(&[0x66, 0x0f, 0x2e, 0xc1, 0x7a, 0x10, 0x75, 0x20, 0x90]);
+        assert_eq!((block.instrs.len(), block.body_len()), (3, 1));
+        assert_eq!(block.end, End::TwoBranches { first: 0x1016, taken: 0x1028, next: 0x1008 });
+        // cmp; je; jl
+        assert_eq!(decoded(&[0x39, 0xc8, 0x74, 0x10, 0x7c, 0x20]).instrs.len(), 2);
     }
 
     #[test]

@@ -11,8 +11,9 @@ use crate::decode::Decoded;
 use crate::exits::{Exit, Key};
 use crate::modules::Function;
 use crate::stubs::Stubs;
+use crate::wrapping::ARGUMENTS;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_ir::{Block, When};
+use fpgrind_ir::{Block, Op, Place, Reg, When};
 use fpgrind_wrappers::Wrapper;
 use iced_x86::{Code, Instruction, Register};
 
@@ -113,7 +114,7 @@ impl Emitter {
 
     /// The block's instructions up to the one that ends it, with their record.
     pub fn body(&mut self, decoded: &Decoded, record: Option<Record>) {
-        let count = decoded.instrs.len() - decoded.has_terminator() as usize;
+        let count = decoded.body_len();
         self.mark(Interrupted::Between);
         let scratch = record.map(|record| self.begin_record(record, decoded.registers));
         let spilled = match (record, scratch) {
@@ -121,7 +122,9 @@ impl Emitter {
             _ => [None, None],
         };
         for (index, instr) in decoded.instrs.iter().enumerate() {
-            self.mark(Interrupted::At { pc: instr.ip(), spilled });
+            if index <= count {
+                self.mark(Interrupted::At { pc: instr.ip(), spilled });
+            }
             if let (Some(record), Some(scratch)) = (record, scratch) {
                 self.log(record.block, index, When::Before, scratch, &decoded.instrs);
             }
@@ -167,9 +170,24 @@ impl Emitter {
     }
 
     /// A wrapped function's entry in logged mode: what is to be known of the call is told, then the function runs quietly. When it
-    /// returns, what is to be known of the result is told.
+    /// returns, what is to be known of the result is told. The entry comes first: a block that ends in a jump to the
+    /// function may fall into it.
     pub fn wrapped(&mut self, pc: u64, function: Function, records: &WrapperRecords) {
-        let leave = self.asm.here();
+        let leave = self.asm.ops.new_dynamic_label();
+        self.entry((pc, Mode::Logged));
+        if let Some((number, block)) = &records.enter {
+            self.record(Record { number: *number, block }, top_of_stack());
+        }
+        if let Function::Wrapped(Wrapper::Output(function)) = function {
+            self.ask(|resume| Exit::Output { function, resume });
+        }
+        if let Some((_, block)) = &records.leave {
+            self.keep_pointers(block);
+        }
+        self.enter_quiet(leave);
+        self.jump_to((pc, Mode::Quiet));
+
+        dynasm!(self.asm.ops; .arch x64; =>leave);
         if let Some((number, block)) = &records.leave {
             self.record(Record { number: *number, block }, top_of_stack());
         }
@@ -177,20 +195,20 @@ impl Emitter {
             self.ask(|resume| Exit::Resolved { function: wrapper, resume });
         }
         self.guest_return(pc, Mode::Logged, 0);
+    }
 
-        self.entries.push(((pc, Mode::Logged), self.asm.here()));
-        if let Some((number, block)) = &records.enter {
-            self.record(Record { number: *number, block }, top_of_stack());
+    /// The pointers to its results that the description of a function's return asks for are arguments of the call.
+    fn keep_pointers(&mut self, leave: &Block) {
+        for stmt in &leave.stmts {
+            if let Op::Live { place: Place { reg: Reg::Out(number), .. }, .. } = stmt.op {
+                let number = number as usize;
+                dynasm!(self.asm.ops; .arch x64; gs mov [at::out(number)], Rq(ARGUMENTS[number]));
+            }
         }
-        if let Function::Wrapped(Wrapper::Output(function)) = function {
-            self.ask(|resume| Exit::Output { function, resume });
-        }
-        self.enter_quiet(leave);
-        self.jump_to((pc, Mode::Quiet));
     }
 
     /// Quiet mode begins: it ends with the return from the function being entered, at `leave`.
-    fn enter_quiet(&mut self, leave: u64) {
+    fn enter_quiet(&mut self, leave: DynamicLabel) {
         dynasm!(self.asm.ops
             ; .arch x64
             ; gs mov [at::spill(0)], rcx
@@ -198,7 +216,7 @@ impl Emitter {
             ; lea rcx, [rsp - 1]
             ; not rcx
             ; gs mov [at::QUIET_END], rcx
-            ; mov rcx, QWORD leave as i64
+            ; lea rcx, [=>leave]
             ; gs mov [at::LEAVE], rcx
             ; gs mov rcx, [at::spill(0)]
         );

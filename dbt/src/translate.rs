@@ -292,7 +292,7 @@ impl Translator {
             let next =
                 next.filter(|next| *budget > 0 && self.is_new(emitter, (*next, mode)) && self.is_code(*next, zone));
             emitter.end(&decoded, mode, next);
-            queue.extend(other.map(|target| (target, mode)));
+            queue.extend(other.into_iter().flatten().map(|target| (target, mode)));
             match next {
                 Some(next) => pc = next,
                 None => return,
@@ -334,14 +334,15 @@ impl Translator {
 }
 
 impl End {
-    /// Where control goes without a branch of ours, if it can, and where else a direct branch leads.
-    fn successors(&self) -> (Option<u64>, Option<u64>) {
+    /// Where control goes without a branch of ours, if it can, and where else direct branches lead.
+    fn successors(&self) -> (Option<u64>, [Option<u64>; 2]) {
         match *self {
-            End::Next(next) | End::Syscall { next } | End::IndirectCall { next } => (Some(next), None),
-            End::Jump(target) => (Some(target), None),
-            End::Branch { taken, next } => (Some(next), Some(taken)),
-            End::Call { target, next } => (Some(next), Some(target)),
-            End::IndirectJump | End::Return { .. } | End::Native(_) => (None, None),
+            End::Next(next) | End::Syscall { next } | End::IndirectCall { next } => (Some(next), [None, None]),
+            End::Jump(target) => (Some(target), [None, None]),
+            End::Branch { taken, next } => (Some(next), [Some(taken), None]),
+            End::TwoBranches { first, taken, next } => (Some(next), [Some(taken), Some(first)]),
+            End::Call { target, next } => (Some(next), [Some(target), None]),
+            End::IndirectJump | End::Return { .. } | End::Native(_) => (None, [None, None]),
         }
     }
 }

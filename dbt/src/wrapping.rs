@@ -1,11 +1,11 @@
 //! What the log says of wrapped library functions: a description, as of any block, of the moments before and after.
 
 use crate::modules::Function;
-use fpgrind_ir::{Addr, Block, GuestInstr, Op, Place, Slot, Type, Value, When, assign_slots};
-use fpgrind_wrappers::{Copy, Math, Wrapper};
+use fpgrind_ir::{Addr, Block, GuestInstr, Op, Place, Reg, Slot, Type, Value, When, assign_slots};
+use fpgrind_wrappers::{Copy, Math, Results, Wrapper};
 
 /// General registers that carry the first integer arguments (System V ABI, 3.2.3): rdi, rsi, rdx, rcx, r8, r9.
-const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
+pub const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 const RSP: u8 = 4;
 
 /// The descriptions of a call of the function at `pc`: at its entry and at its return.
@@ -19,20 +19,29 @@ pub fn wrapper_blocks(pc: u64, function: Function) -> [Option<Block>; 2] {
 
 fn math_enter(pc: u64, math: Math) -> Block {
     let mut block = at(pc);
-    let args: Vec<Value> =
-        (0..math.operator.arity() as u8).map(|n| live(&mut block, Place::vec(n, 0), math.ty)).collect();
+    let args: Vec<Value> = (0..math.arity() as u8).map(|n| live(&mut block, Place::vec(n, 0), math.ty)).collect();
     let stack = live(&mut block, Place::gpr(RSP), Type::B64);
-    let top = Addr { base: Some(stack), ..Addr::default() };
-    let caller = block.push(0, When::Before, Some(Type::B64), Op::Load { addr: top, slot: Slot::UNASSIGNED });
-    block.push(0, When::Before, None, Op::Enter { operator: math.operator, args, caller });
+    let (_, caller) = pointed_to(&mut block, stack, Type::B64);
+    block.push(0, When::Before, None, Op::Enter { args, caller });
     assign_slots(block)
 }
 
 fn math_leave(pc: u64, math: Math) -> Block {
     let mut block = at(pc);
-    let place = Place::vec(0, 0);
-    let result = block.push(0, When::Before, Some(math.ty), Op::Fresh { place, slot: Slot::UNASSIGNED });
-    block.push(0, When::Before, None, Op::Leave { result, place });
+    match math.results {
+        Results::Returned(operator) => {
+            let place = Place::vec(0, 0);
+            let result = block.push(0, When::Before, Some(math.ty), Op::Fresh { place, slot: Slot::UNASSIGNED });
+            block.push(0, When::Before, None, Op::Leave { operator, result, place });
+        }
+        Results::Written(operators) => {
+            for (number, operator) in (0..).zip(operators) {
+                let pointer = live(&mut block, Place { reg: Reg::Out(number), offset: 0 }, Type::B64);
+                let (addr, result) = pointed_to(&mut block, pointer, math.ty);
+                block.push(0, When::Before, None, Op::LeaveInMemory { operator, result, addr });
+            }
+        }
+    }
     assign_slots(block)
 }
 
@@ -46,6 +55,11 @@ fn copy_enter(pc: u64, copy: Copy) -> Block {
 
 fn at(pc: u64) -> Block {
     Block { instrs: vec![GuestInstr { pc, len: 0 }], ..Block::default() }
+}
+
+fn pointed_to(block: &mut Block, pointer: Value, ty: Type) -> (Addr, Value) {
+    let addr = Addr { base: Some(pointer), ..Addr::default() };
+    (addr, block.push(0, When::Before, Some(ty), Op::Load { addr, slot: Slot::UNASSIGNED }))
 }
 
 fn live(block: &mut Block, place: Place, ty: Type) -> Value {

@@ -26,7 +26,7 @@ pub enum Variant {
 pub struct Fpgrind {
     pub path: PathBuf,
     /// Bits of its reals, if not its own choice.
-    pub precision: Option<u32>,
+    pub precision: u32,
 }
 
 /// What running a batch under fpgrind gave.
@@ -114,9 +114,7 @@ pub fn run(batch: &[Bench], variant: Variant, folder: &Path, fpgrind: &Fpgrind) 
     checked(gcc.arg("-lm").arg("-o").arg(&program), "gcc")?;
     let native = checked(&mut Command::new(&program), "a benchmark, natively,")?;
     let mut observed = Command::new(&fpgrind.path);
-    if let Some(precision) = fpgrind.precision {
-        observed.arg("--precision").arg(precision.to_string());
-    }
+    observed.arg("--precision").arg(fpgrind.precision.to_string());
     observed.args(["--quiet", "--check", "--out"]).arg(&report).arg("--").arg(&program);
     let output = checked(&mut observed, "fpgrind")?;
     if output != native {

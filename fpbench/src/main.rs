@@ -35,7 +35,7 @@ struct Run {
     #[arg(long, value_name = "SUBSTRING")]
     filter: Option<String>,
     /// How to compile
-    #[arg(long, value_delimiter = ',', default_values = ["O0", "O2"])]
+    #[arg(long, value_delimiter = ',', default_values = ["O0", "O2", "O3-native"])]
     variants: Vec<Variant>,
     /// Inputs a benchmark
     #[arg(long, default_value_t = 40)]
@@ -46,9 +46,10 @@ struct Run {
     /// Write the verdicts to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Bits of fpgrind's reals [default: its own]
-    #[arg(long, value_name = "BITS")]
-    precision: Option<u32>,
+    /// Bits of fpgrind's reals. Inputs come from the whole range of doubles, and the sum of the largest and the smallest of them has
+    /// 2,098 bits: with fewer, the reals themselves are wrong where inputs are extreme
+    #[arg(long, value_name = "BITS", default_value_t = 2400)]
+    precision: u32,
     /// The fpgrind to judge [default: the one beside this program]
     #[arg(long, value_name = "PATH")]
     fpgrind: Option<PathBuf>,

@@ -6,7 +6,7 @@
 
 mod pieces;
 
-use crate::registers::{General, Granule, Vector};
+use crate::registers::{General, Granule, HALF, Vector, WHOLE};
 use fpgrind_ir::{Addr, Block, GuestInstr, Op, Place, Reg, Slot, Type, Value, When};
 use std::collections::{HashMap, HashSet};
 
@@ -33,6 +33,8 @@ pub enum Source {
     Register(Reg),
     /// A loaded or immediate value of so many granules; nothing above them is ever asked for.
     Value(Value),
+    /// Two of 16 bytes, the lower one first.
+    Wide([Value; 2]),
 }
 
 impl Builder {
@@ -116,20 +118,18 @@ impl Builder {
     // Reading.
 
     /// What is known of a source's granules, without logging anything.
-    pub fn peek(&self, source: Source) -> [Granule; 4] {
+    pub fn peek(&self, source: Source) -> [Granule; WHOLE] {
         match source {
             Source::Register(Reg::Vec(number)) => self.vectors[number as usize].granules,
-            Source::Register(Reg::Gpr(number)) => {
-                let [low, high] = self.generals[number as usize].granules;
-                [low, high, Granule::Unknown, Granule::Unknown]
-            }
-            Source::Register(Reg::FsBase | Reg::Mxcsr) => [Granule::Unknown; 4],
-            Source::Value(value) => Granule::parts_of(value),
+            Source::Register(Reg::Gpr(number)) => padded(&self.generals[number as usize].granules),
+            Source::Register(Reg::FsBase | Reg::Mxcsr | Reg::Out(_)) => padded(&[]),
+            Source::Value(value) => padded(&Granule::parts_of(value)),
+            Source::Wide(values) => padded(values.map(Granule::parts_of).as_flattened()),
         }
     }
 
     /// A source's granules, of which those in `mask` that are untouched are logged now. They can be put elsewhere.
-    pub fn granules(&mut self, source: Source, mask: u8) -> [Granule; 4] {
+    pub fn granules(&mut self, source: Source, mask: u8) -> [Granule; WHOLE] {
         if let Source::Register(reg) = source {
             self.log(reg, mask, Granule::Untouched);
         }
@@ -137,7 +137,7 @@ impl Builder {
     }
 
     /// The same, but unknown granules are logged as well: those in `mask` are all parts of values.
-    pub fn known_granules(&mut self, source: Source, mask: u8) -> [Granule; 4] {
+    pub fn known_granules(&mut self, source: Source, mask: u8) -> [Granule; WHOLE] {
         if let Source::Register(reg) = source {
             self.log(reg, mask, Granule::Untouched);
             self.log(reg, mask, Granule::Unknown);
@@ -161,7 +161,7 @@ impl Builder {
         (0..lanes).map(|lane| self.read(source, lane * ty.granules(), ty)).collect()
     }
 
-    /// Logs the granules in `mask` that are in this state, in one piece.
+    /// Logs the granules in `mask` that are in this state, in one piece for each half of a vector register.
     fn log(&mut self, reg: Reg, mask: u8, state: Granule) {
         match reg {
             Reg::Gpr(number) => {
@@ -176,58 +176,64 @@ impl Builder {
             }
             Reg::Vec(number) => {
                 let granules = self.vectors[number as usize].granules;
-                let wanted =
-                    (0..4).filter(|&g| mask & 1 << g != 0 && granules[g] == state).fold(0, |set, g| set | 1 << g);
-                let (first, count) = match wanted {
-                    0 => return,
-                    0b0001 => (0, 1),
-                    0b0010 | 0b0011 => (0, 2),
-                    0b0100 | 0b1000 | 0b1100 => (2, 2),
-                    _ => (0, 4),
-                };
-                let (place, slot) = (Place::vec(number, 4 * first as u8), Slot::UNASSIGNED);
-                let op = match state {
-                    Granule::Untouched => Op::Live { place, slot },
-                    _ => Op::Fresh { place, slot },
-                };
-                let value = self.value(opaque(count), op);
-                // The piece may reach over granules in another state; theirs is the better knowledge.
-                for (index, granule) in
-                    self.vectors[number as usize].granules[first..first + count].iter_mut().enumerate()
-                {
-                    if *granule == state {
-                        *granule = Granule::Part { value, index: index as u8 };
-                    }
+                let in_state = (0..WHOLE).filter(|&g| granules[g] == state).fold(0, |set, g| set | 1 << g);
+                let wanted: u8 = mask & in_state;
+                match wanted & 0b1111 {
+                    0 => {}
+                    0b0001 => self.log_piece(number, 0, 1, state),
+                    0b0010 | 0b0011 => self.log_piece(number, 0, 2, state),
+                    0b0100 | 0b1000 | 0b1100 => self.log_piece(number, 2, 2, state),
+                    _ => self.log_piece(number, 0, HALF, state),
+                }
+                // No store but one reaches the upper half.
+                if wanted >> HALF != 0 {
+                    self.log_piece(number, HALF, HALF, state);
                 }
             }
-            Reg::FsBase | Reg::Mxcsr => {}
+            Reg::FsBase | Reg::Mxcsr | Reg::Out(_) => {}
         }
     }
 
-    /// Can there be a shadow in this granule? Not in what is known to be an integer, a constant or newly made.
+    fn log_piece(&mut self, number: u8, first: usize, count: usize, state: Granule) {
+        let (place, slot) = (Place::vec(number, 4 * first as u8), Slot::UNASSIGNED);
+        let op = match state {
+            Granule::Untouched => Op::Live { place, slot },
+            _ => Op::Fresh { place, slot },
+        };
+        let value = self.value(opaque(count), op);
+        // The piece may reach over granules in another state; theirs is the better knowledge.
+        for (index, granule) in self.vectors[number as usize].granules[first..first + count].iter_mut().enumerate() {
+            if *granule == state {
+                *granule = Granule::Part { value, index: index as u8 };
+            }
+        }
+    }
+
+    /// Can there be a shadow in this granule of a vector register? Not in a constant, or in what is newly made. What comes from a
+    /// general register may be a float that was kept there over a call.
     pub fn may_carry_float(&self, granule: Granule) -> bool {
         match granule {
             Granule::Untouched => true,
             Granule::Unknown => false,
-            Granule::Part { value, .. } => self.value_may_carry_float(value),
+            Granule::Part { value, .. } => self.value_may_carry_float(value, true),
         }
     }
 
-    /// The same of a granule whose contents are known here, without logging it.
-    pub fn may_carry_known_float(&self, granule: Granule) -> bool {
-        granule != Granule::Untouched && self.may_carry_float(granule)
+    /// Is there likely one in this granule of a general register? Only if the block itself put it there: most are integers.
+    pub fn likely_carries_float(&self, granule: Granule) -> bool {
+        matches!(granule, Granule::Part { value, .. } if self.value_may_carry_float(value, false))
     }
 
     pub fn type_of(&self, value: Value) -> Type {
         self.block.type_of(value).unwrap_or(Type::B32)
     }
 
-    fn value_may_carry_float(&self, value: Value) -> bool {
+    fn value_may_carry_float(&self, value: Value, from_general: bool) -> bool {
         match &self.block.stmts[value.index()].op {
             Op::Const { .. } | Op::Fresh { .. } => false,
-            Op::Live { place, .. } => matches!(place.reg, Reg::Vec(_)),
-            Op::Extract { from, .. } => self.value_may_carry_float(*from),
-            Op::Concat { parts } => parts.iter().any(|&part| self.value_may_carry_float(part)),
+            Op::Live { place, .. } => from_general || matches!(place.reg, Reg::Vec(_)),
+            Op::Extract { from, .. } => self.value_may_carry_float(*from, from_general),
+            Op::Concat { parts } => parts.iter().any(|&part| self.value_may_carry_float(part, from_general)),
             _ => true,
         }
     }
@@ -268,9 +274,17 @@ impl Builder {
         match reg {
             Reg::Gpr(number) => self.generals[number as usize] = General::UNKNOWN,
             Reg::Vec(number) => {
-                self.vectors[number as usize] = Vector { granules: [Granule::Unknown; 4], written: [true; 4] };
+                self.vectors[number as usize] = Vector { granules: [Granule::Unknown; WHOLE], written: [true; WHOLE] };
             }
-            Reg::FsBase | Reg::Mxcsr => {}
+            Reg::FsBase | Reg::Mxcsr | Reg::Out(_) => {}
+        }
+    }
+
+    /// The same, of a legacy instruction: it leaves the upper half of a vector register alone.
+    pub fn forget_low(&mut self, reg: Reg) {
+        match reg {
+            Reg::Vec(number) => (0..HALF).for_each(|at| self.write_vector(number, at, Granule::Unknown)),
+            _ => self.forget(reg),
         }
     }
 
@@ -286,12 +300,14 @@ impl Builder {
     pub fn check_changes(&mut self) {
         for number in 0..16u8 {
             let granules = self.vectors[number as usize].granules;
-            let known = |mask: u8| (0..4).all(|g| mask & 1 << g == 0 || matches!(granules[g], Granule::Part { .. }));
+            let known =
+                |mask: u8| (0..WHOLE).all(|g| mask & 1 << g == 0 || matches!(granules[g], Granule::Part { .. }));
             let changed = self.changed[number as usize];
             // Halves are checked as the doubles that they mostly are; singles that no store can log alone, together.
             let mut one_value = |range: std::ops::Range<usize>| self.pieces(&granules[range]).len() == 1;
             let mut shapes = Vec::new();
-            if changed == 0b1111 && known(0b1111) && (one_value(0..4) || !one_value(0..2) || !one_value(2..4)) {
+            if changed & 0b1111 == 0b1111 && known(0b1111) && (one_value(0..4) || !one_value(0..2) || !one_value(2..4))
+            {
                 shapes.push((0, 4));
             } else {
                 if changed & 0b0011 != 0 && changed & 0b0011 != 0b0001 && known(0b0011) {
@@ -302,6 +318,9 @@ impl Builder {
                 if changed & 0b1100 != 0 && known(0b1100) {
                     shapes.push((2, 2));
                 }
+            }
+            if changed >> HALF != 0 && known(0b1111 << HALF) {
+                shapes.push((HALF, HALF));
             }
             for (first, count) in shapes {
                 let value = match self.pieces(&granules[first..first + count])[..] {
@@ -318,15 +337,18 @@ impl Builder {
     pub fn finish(mut self) -> Block {
         for number in 0..16u8 {
             let Vector { granules, written } = self.vectors[number as usize];
-            // A newly made float has no shadow: dropping the old one says the same as logging it would.
-            let fresh: [bool; 4] = std::array::from_fn(|g| written[g] && self.is_fresh(granules[g]));
-            let kept: [Granule; 4] =
+            // A newly made float has no shadow: dropping the old one says the same as logging it would. Neither has an upper
+            // half that is zero, as most instructions of AVX leave it and vzeroupper all at once.
+            let zeroed = self.constant_bits(&granules[HALF..]) == Some(0);
+            let fresh: [bool; WHOLE] =
+                std::array::from_fn(|g| written[g] && (g >= HALF && zeroed || self.is_fresh(granules[g])));
+            let kept: [Granule; WHOLE] =
                 std::array::from_fn(|g| if written[g] && !fresh[g] { granules[g] } else { Granule::Unknown });
             for (at, value) in self.pieces(&kept) {
                 self.effect(Op::Put { place: Place::vec(number, 4 * at as u8), value });
             }
             let mut at = 0;
-            while at < 4 {
+            while at < WHOLE {
                 let run = fresh[at..].iter().take_while(|fresh| **fresh).count();
                 if run > 0 {
                     self.effect(Op::Drop { place: Place::vec(number, 4 * at as u8), bytes: 4 * run as u8 });
@@ -344,6 +366,11 @@ impl Builder {
         }
         self.block
     }
+}
+
+/// The granules of a source, and what is never asked for above them.
+fn padded(granules: &[Granule]) -> [Granule; WHOLE] {
+    std::array::from_fn(|at| granules.get(at).copied().unwrap_or(Granule::Unknown))
 }
 
 pub fn opaque(granules: usize) -> Type {

@@ -43,7 +43,8 @@ pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
     fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(builder.finish()))
 }
 
-/// Is this encoding lifted? (Some of its forms may not be: GS-relative and 32-bit addresses, shifts by odd bytes.)
+/// Is this encoding lifted? (Some of its forms may not be: GS-relative and 32-bit addresses, shifts by odd bytes,
+/// permutations by a register whose contents are not constant.)
 pub fn lifted(code: Code) -> bool {
     tables::lookup(code).is_some()
 }

@@ -1,16 +1,16 @@
 //! Logic on bits, by lanes that leave floats whole, and without computing what a constant mask decides.
 
 use crate::builder::{Builder, Source, mask, opaque};
-use crate::registers::Granule;
+use crate::registers::{Granule, HALF, WHOLE};
 use fpgrind_ir::{BitOp, Op, Reg, Value};
 
-/// `destination = op(a, b)`, where `a` or `b` may be the destination.
-pub fn lower(builder: &mut Builder, op: BitOp, destination: Reg, a: Source, b: Source) {
+/// `destination = op(a, b)` in the low granules, where `a` or `b` may be the destination.
+pub fn lower(builder: &mut Builder, op: BitOp, destination: Reg, [a, b]: [Source; 2], granules: usize) {
     let Reg::Vec(number) = destination else { return builder.forget(destination) };
     let cancels = matches!(op, BitOp::Xor | BitOp::AndNot) && a == b;
-    let mut results: [Option<Granule>; 4] = [None; 4];
+    let mut results: [Option<Granule>; WHOLE] = [None; WHOLE];
     let mut first = 0;
-    while first < 4 {
+    while first < granules {
         let double = first % 2 == 0 && [a, b].into_iter().all(|source| is_whole(builder, source, first));
         let count = if double { 2 } else { 1 };
         if cancels {
@@ -70,9 +70,9 @@ fn lane(
         }
         None => {
             if count == 1 {
-                // The other granules come next: one piece logs them all.
+                // The other granules of the half come next: one piece logs them all.
                 for source in args {
-                    builder.granules(source, mask(0, 4));
+                    builder.granules(source, mask(first / HALF * HALF, HALF));
                 }
             }
             let args = args.map(|source| builder.read(source, first, opaque(count)));

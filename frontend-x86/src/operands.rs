@@ -2,6 +2,7 @@
 
 use crate::LiftOptions;
 use crate::builder::{Builder, Source, opaque};
+use crate::registers::HALF;
 use fpgrind_ir::{Addr, Op, Reg, Slot, Type, Value};
 use iced_x86::{Instruction, OpKind, Register};
 
@@ -9,7 +10,7 @@ use iced_x86::{Instruction, OpKind, Register};
 #[derive(Clone, Copy, Debug)]
 pub enum Operand {
     Register(Reg),
-    /// 1, 2 or 4 granules at an address.
+    /// 1, 2, 4 or 8 granules at an address.
     Memory {
         addr: Addr,
         granules: usize,
@@ -35,6 +36,7 @@ pub fn operand(builder: &mut Builder, instr: &Instruction, number: u32) -> Optio
                 4 => 1,
                 8 => 2,
                 16 => 4,
+                32 => 8,
                 _ => return None,
             };
             Some(Operand::Memory { addr: address(builder, instr)?, granules })
@@ -51,15 +53,22 @@ pub fn source(builder: &mut Builder, operand: Operand, options: &LiftOptions) ->
     match operand {
         Operand::Register(reg) => Source::Register(reg),
         Operand::Immediate(bits) => Source::Value(builder.constant(Type::B64, bits as u128)),
-        Operand::Memory { addr, granules } => {
-            let ty = opaque(granules);
-            let mut bytes = [0; 16];
-            if addr.values().next().is_none() && (options.constants)(addr.disp as u64, &mut bytes[..4 * granules]) {
-                return Source::Value(builder.constant(ty, u128::from_le_bytes(bytes)));
-            }
-            Source::Value(builder.value(ty, Op::Load { addr, slot: Slot::UNASSIGNED }))
+        Operand::Memory { addr, granules } if granules > HALF => {
+            let upper = Addr { disp: addr.disp.wrapping_add(4 * HALF as i64), ..addr };
+            Source::Wide([addr, upper].map(|addr| load(builder, addr, HALF, options)))
         }
+        Operand::Memory { addr, granules } => Source::Value(load(builder, addr, granules, options)),
     }
+}
+
+/// So many granules of memory, at most 16 bytes.
+fn load(builder: &mut Builder, addr: Addr, granules: usize, options: &LiftOptions) -> Value {
+    let ty = opaque(granules);
+    let mut bytes = [0; 16];
+    if addr.values().next().is_none() && (options.constants)(addr.disp as u64, &mut bytes[..4 * granules]) {
+        return builder.constant(ty, u128::from_le_bytes(bytes));
+    }
+    builder.value(ty, Op::Load { addr, slot: Slot::UNASSIGNED })
 }
 
 fn address(builder: &mut Builder, instr: &Instruction) -> Option<Addr> {

@@ -2,6 +2,10 @@
 
 use fpgrind_ir::Value;
 
+/// Granules of a vector register, and of its lower half, which legacy instructions see.
+pub const WHOLE: usize = 8;
+pub const HALF: usize = 4;
+
 /// What is known of four bytes of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Granule {
@@ -14,22 +18,22 @@ pub enum Granule {
 }
 
 impl Granule {
-    /// The granules of a value, as many as are asked for.
-    pub fn parts_of<const N: usize>(value: Value) -> [Granule; N] {
+    /// The granules of a value of 16 bytes or less.
+    pub fn parts_of(value: Value) -> [Granule; HALF] {
         std::array::from_fn(|index| Granule::Part { value, index: index as u8 })
     }
 }
 
-/// The low 16 bytes of a vector register.
+/// A vector register.
 #[derive(Clone, Copy, Debug)]
 pub struct Vector {
-    pub granules: [Granule; 4],
+    pub granules: [Granule; WHOLE],
     /// Written by this block: to be put or dropped at its end.
-    pub written: [bool; 4],
+    pub written: [bool; WHOLE],
 }
 
 impl Vector {
-    pub const UNTOUCHED: Vector = Vector { granules: [Granule::Untouched; 4], written: [false; 4] };
+    pub const UNTOUCHED: Vector = Vector { granules: [Granule::Untouched; WHOLE], written: [false; WHOLE] };
 }
 
 /// A general register.

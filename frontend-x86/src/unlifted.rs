@@ -3,7 +3,7 @@
 use crate::builder::Builder;
 use crate::operands::register;
 use fpgrind_ir::{Cond, Op, Reg};
-use iced_x86::{ConditionCode, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, RflagsBits};
+use iced_x86::{ConditionCode, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, RflagsBits};
 
 pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Instruction) {
     let sets_flags = instr.rflags_modified() != RflagsBits::NONE;
@@ -19,7 +19,7 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
             OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
         );
         if let (true, Some(reg)) = (written, register(used.register())) {
-            builder.forget(reg);
+            if instr.encoding() == EncodingKind::Legacy { builder.forget_low(reg) } else { builder.forget(reg) }
         }
     }
     match instr.mnemonic() {

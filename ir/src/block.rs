@@ -165,7 +165,8 @@ impl Cond {
     }
 }
 
-/// The relation tested by a comparison that leaves a mask: the eight of SSE's cmpps.
+/// The relation tested by a comparison that leaves a mask: the eight of SSE's cmpps, and the eight that AVX adds. (AVX has
+/// each twice: they differ in which NaNs raise an exception.)
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Relation {
     Equal,
@@ -176,11 +177,19 @@ pub enum Relation {
     NotLess,
     NotLessEqual,
     Ordered,
+    EqualOrUnordered,
+    NotGreaterEqual,
+    NotGreater,
+    False,
+    LessOrGreater,
+    GreaterEqual,
+    Greater,
+    True,
 }
 
 impl Relation {
-    /// In the order of the instruction's immediate.
-    pub const ALL: [Relation; 8] = [
+    /// In the order of the instruction's immediate (Intel SDM, CMPPD, table 3-1).
+    pub const ALL: [Relation; 16] = [
         Relation::Equal,
         Relation::Less,
         Relation::LessEqual,
@@ -189,6 +198,14 @@ impl Relation {
         Relation::NotLess,
         Relation::NotLessEqual,
         Relation::Ordered,
+        Relation::EqualOrUnordered,
+        Relation::NotGreaterEqual,
+        Relation::NotGreater,
+        Relation::False,
+        Relation::LessOrGreater,
+        Relation::GreaterEqual,
+        Relation::Greater,
+        Relation::True,
     ];
 
     pub fn name(self) -> &'static str {
@@ -201,6 +218,14 @@ impl Relation {
             Relation::NotLess => "nlt",
             Relation::NotLessEqual => "nle",
             Relation::Ordered => "ord",
+            Relation::EqualOrUnordered => "ueq",
+            Relation::NotGreaterEqual => "nge",
+            Relation::NotGreater => "ngt",
+            Relation::False => "false",
+            Relation::LessOrGreater => "ltgt",
+            Relation::GreaterEqual => "ge",
+            Relation::Greater => "gt",
+            Relation::True => "true",
         }
     }
 
@@ -215,6 +240,14 @@ impl Relation {
             Relation::NotLess => outcome != Less,
             Relation::NotLessEqual => !matches!(outcome, Less | Equal),
             Relation::Ordered => outcome != Unordered,
+            Relation::EqualOrUnordered => matches!(outcome, Equal | Unordered),
+            Relation::NotGreaterEqual => !matches!(outcome, Greater | Equal),
+            Relation::NotGreater => outcome != Greater,
+            Relation::False => false,
+            Relation::LessOrGreater => matches!(outcome, Less | Greater),
+            Relation::GreaterEqual => matches!(outcome, Greater | Equal),
+            Relation::Greater => outcome == Greater,
+            Relation::True => true,
         }
     }
 }
@@ -277,6 +310,11 @@ pub enum Op {
         op: BitOp,
         args: [Value; 2],
     },
+    /// The second argument where the highest bit of `mask` is set, else the first. All are of one type, `B32` or `B64`.
+    Select {
+        mask: Value,
+        args: [Value; 2],
+    },
 
     // Computing.
     Apply {
@@ -330,16 +368,23 @@ pub enum Op {
         len: Value,
     },
     /// A wrapped library function is called on these arguments, and will return to the address `caller`, which tells
-    /// one call from another. What runs until `Leave` is not logged.
+    /// one call from another. What runs until it returns is not logged.
     Enter {
-        operator: Operator,
         args: Vec<Value>,
         caller: Value,
     },
-    /// The wrapped function has returned `result`, whose bits are the function's own; it lies in `place`.
+    /// The wrapped function has returned, and `result`, whose bits are the function's own, lies in `place`: it is what the
+    /// operator gives on the arguments of the call. A function with several results leaves several times in one block.
     Leave {
+        operator: Operator,
         result: Value,
         place: Place,
+    },
+    /// The same of a result that the function has written to memory.
+    LeaveInMemory {
+        operator: Operator,
+        result: Value,
+        addr: Addr,
     },
     /// The place holds, natively, the bits at `slot`; they must be those of the value. Only when checking.
     Check {
@@ -421,7 +466,8 @@ impl Op {
             Op::Load { addr, .. } => addr.values_mut().for_each(f),
             Op::Extract { from, .. } => f(from),
             Op::Concat { parts: args } | Op::Apply { args, .. } => args.iter_mut().for_each(f),
-            Op::Enter { args, caller, .. } => args.iter_mut().chain([caller]).for_each(f),
+            Op::Enter { args, caller } => args.iter_mut().chain([caller]).for_each(f),
+            Op::Select { mask, args } => args.iter_mut().chain([mask]).for_each(f),
             Op::Bitwise { args, .. } | Op::Compare { args } | Op::Mask { args, .. } => args.iter_mut().for_each(f),
             Op::Branch { flags: value, .. }
             | Op::ToInt { value, .. }
@@ -429,7 +475,7 @@ impl Op {
             | Op::SetMxcsr { value }
             | Op::Leave { result: value, .. }
             | Op::Check { value, .. } => f(value),
-            Op::Store { addr, value } => {
+            Op::Store { addr, value } | Op::LeaveInMemory { addr, result: value, .. } => {
                 addr.values_mut().for_each(&mut *f);
                 f(value);
             }
@@ -450,6 +496,7 @@ impl Op {
                 | Op::Copy { .. }
                 | Op::Enter { .. }
                 | Op::Leave { .. }
+                | Op::LeaveInMemory { .. }
                 | Op::Check { .. }
                 | Op::Mask { .. }
         )

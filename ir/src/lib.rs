@@ -68,7 +68,8 @@
 //! two `sqrt` of the two lanes of xmm2, put into the two lanes of xmm1. `cvtsi2sd` makes a float out of
 //! an integer that we do not follow: `fresh` after the instruction. `xorps` is [`Op::Bitwise`]:
 //! whether it negates is seen when it runs and the mask is known. An operation on floats is [`Op::Apply`] with an
-//! [`Operator`]; wrapped library functions use the same operators, through [`Op::Enter`] and [`Op::Leave`].
+//! [`Operator`]; wrapped library functions use the same operators, through [`Op::Enter`] and [`Op::Leave`] (or
+//! [`Op::LeaveInMemory`], for a result that the function wrote through a pointer).
 //!
 //! The verifier ([`verify`]) runs between passes in debug builds. It is cheap, and a wrong block is far easier to
 //! understand where it is made than where it is run.

@@ -35,10 +35,16 @@ operators! {
     // The argument's value in the result's format: rounds when narrowing, exact when widening.
     Cast "cast" 1;
     Fma "fma" 3;
+    // a*b - c, -(a*b) + c and -(a*b) - c, rounded once. See `traced`.
+    Fms "fms" 3;
+    Fnma "fnma" 3;
+    Fnms "fnms" 3;
     Cbrt "cbrt" 1;
     Hypot "hypot" 2;
     Exp "exp" 1;
     Exp2 "exp2" 1;
+    // The one with no name in FPCore.
+    Exp10 "exp10" 1;
     Expm1 "expm1" 1;
     Log "log" 1;
     Log2 "log2" 1;
@@ -55,13 +61,43 @@ operators! {
     Sinh "sinh" 1;
     Cosh "cosh" 1;
     Tanh "tanh" 1;
+    Asinh "asinh" 1;
+    Acosh "acosh" 1;
+    Atanh "atanh" 1;
+    Erf "erf" 1;
+    Erfc "erfc" 1;
+    Tgamma "tgamma" 1;
+    // The logarithm of the gamma function's magnitude.
+    Lgamma "lgamma" 1;
     Floor "floor" 1;
     Ceil "ceil" 1;
+    Trunc "trunc" 1;
+    // To the nearest integer, or as MXCSR says.
+    Nearbyint "nearbyint" 1;
+    // To the nearest integer, whatever MXCSR says. See `traced`.
+    RoundEven "roundeven" 1;
+    // To the nearest integer, halves away from zero.
+    Round "round" 1;
     Fmod "fmod" 2;
+    Remainder "remainder" 2;
+    Fdim "fdim" 2;
+    Copysign "copysign" 2;
 }
 
 impl Operator {
     pub fn from_name(name: &str) -> Option<Operator> {
         Operator::ALL.iter().copied().find(|op| op.name() == name)
+    }
+
+    /// The operator under which an operation is known to the reader, and which of its arguments are negated for it. Some
+    /// operators are there only because instructions differ: in the sign of a NaN that they pass on, or under a strange MXCSR.
+    pub fn traced(self) -> (Operator, [bool; 3]) {
+        match self {
+            Operator::Fms => (Operator::Fma, [false, false, true]),
+            Operator::Fnma => (Operator::Fma, [true, false, false]),
+            Operator::Fnms => (Operator::Fma, [true, false, true]),
+            Operator::RoundEven => (Operator::Nearbyint, [false; 3]),
+            _ => (self, [false; 3]),
+        }
     }
 }

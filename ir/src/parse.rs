@@ -136,6 +136,11 @@ impl Parser {
                 let op = BitOp::ALL.into_iter().find(|op| op.name() == name).ok_or_else(unknown)?;
                 Op::Bitwise { op, args: self.pair(line)? }
             }
+            ("select", "") => {
+                let mask = self.value(line)?;
+                line.expect(",")?;
+                Op::Select { mask, args: self.pair(line)? }
+            }
             ("compare", "") => Op::Compare { args: self.pair(line)? },
             ("mask", name) => {
                 let relation = Relation::ALL.into_iter().find(|it| it.name() == name).ok_or_else(unknown)?;
@@ -175,15 +180,18 @@ impl Parser {
                 Op::Copy { dst, src, len: self.value(line)? }
             }
             ("enter", "") => {
-                let operator = line.named("an operator such as sin", Operator::from_name)?;
                 let args = self.values(line)?;
                 line.expect("from")?;
-                Op::Enter { operator, args, caller: self.value(line)? }
+                Op::Enter { args, caller: self.value(line)? }
             }
             ("leave", "") => {
+                let operator = line.named("an operator such as sin", Operator::from_name)?;
                 let result = self.value(line)?;
                 line.expect(",")?;
-                Op::Leave { result, place: line.place()? }
+                match line.peek() {
+                    Some('[') => Op::LeaveInMemory { operator, result, addr: self.addr(line)? },
+                    _ => Op::Leave { operator, result, place: line.place()? },
+                }
             }
             ("check", "") => {
                 let value = self.value(line)?;
@@ -370,6 +378,8 @@ fn register(name: &str) -> Option<Reg> {
     match name {
         "fsbase" => Some(Reg::FsBase),
         "mxcsr" => Some(Reg::Mxcsr),
+        "out0" => Some(Reg::Out(0)),
+        "out1" => Some(Reg::Out(1)),
         _ => match name.strip_prefix("xmm") {
             Some(number) => number.parse().ok().map(Reg::Vec).filter(|reg| reg.exists()),
             None => GPR_NAMES.iter().position(|gpr| *gpr == name).map(|number| Reg::Gpr(number as u8)),

@@ -51,6 +51,7 @@ impl Display for Op {
             Op::Extract { from, granule } => write!(f, "extract {from}, {granule}"),
             Op::Concat { parts } => write!(f, "concat {}", List(parts)),
             Op::Bitwise { op, args } => write!(f, "bit.{} {}", op.name(), List(args)),
+            Op::Select { mask, args } => write!(f, "select {mask}, {}", List(args)),
             Op::Apply { operator, args } => write!(f, "{} {}", operator.name(), List(args)),
             Op::Compare { args } => write!(f, "compare {}", List(args)),
             Op::Mask { relation, args } => write!(f, "mask.{} {}", relation.name(), List(args)),
@@ -61,10 +62,9 @@ impl Display for Op {
             Op::Store { addr, value } => write!(f, "store {addr}, {value}"),
             Op::SetMxcsr { value } => write!(f, "setmxcsr {value}"),
             Op::Copy { dst, src, len } => write!(f, "copy {dst}, {src}, {len}"),
-            Op::Enter { operator, args, caller } => {
-                write!(f, "enter {} {} from {caller}", operator.name(), List(args))
-            }
-            Op::Leave { result, place } => write!(f, "leave {result}, {place}"),
+            Op::Enter { args, caller } => write!(f, "enter {} from {caller}", List(args)),
+            Op::Leave { operator, result, place } => write!(f, "leave {} {result}, {place}", operator.name()),
+            Op::LeaveInMemory { operator, result, addr } => write!(f, "leave {} {result}, {addr}", operator.name()),
             Op::Check { value, place, slot } => write!(f, "check {value}, {place}{}", Logged(*slot)),
         }
     }
@@ -114,6 +114,7 @@ impl Display for Reg {
             Reg::Vec(number) => write!(f, "xmm{number}"),
             Reg::FsBase => f.write_str("fsbase"),
             Reg::Mxcsr => f.write_str("mxcsr"),
+            Reg::Out(number) => write!(f, "out{number}"),
         }
     }
 }

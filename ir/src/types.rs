@@ -64,12 +64,15 @@ impl Type {
 pub enum Reg {
     /// General registers in their hardware numbering: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 to 15.
     Gpr(u8),
-    /// Vector registers; `Vec(3)` is xmm3 and the wider registers around it.
+    /// Vector registers; `Vec(3)` is ymm3, whose lower half is xmm3.
     Vec(u8),
     /// The base of the FS segment: thread-local addresses start there.
     FsBase,
     /// Rounding mode, flush-to-zero and denormals-are-zero of SSE arithmetic.
     Mxcsr,
+    /// Not of the machine: the pointers to its results, 0 and 1, that a wrapped function was given as its first integer
+    /// arguments. When it returns, their registers hold something else.
+    Out(u8),
 }
 
 pub(crate) const GPR_NAMES: [&str; 16] =
@@ -78,8 +81,8 @@ pub(crate) const GPR_NAMES: [&str; 16] =
 impl Reg {
     pub fn bytes(self) -> usize {
         match self {
-            Reg::Gpr(_) | Reg::FsBase => 8,
-            Reg::Vec(_) => 16,
+            Reg::Gpr(_) | Reg::FsBase | Reg::Out(_) => 8,
+            Reg::Vec(_) => 32,
             Reg::Mxcsr => 4,
         }
     }
@@ -88,6 +91,7 @@ impl Reg {
     pub fn exists(self) -> bool {
         match self {
             Reg::Gpr(n) | Reg::Vec(n) => n < 16,
+            Reg::Out(n) => n < 2,
             Reg::FsBase | Reg::Mxcsr => true,
         }
     }

@@ -151,6 +151,11 @@ impl Context<'_> {
                 ensure(opaque, || format!("logic on bits cannot give {result}"))?;
                 args.iter().try_for_each(|&arg| self.typed(arg, result))
             }
+            Op::Select { mask, args } => {
+                let lane = matches!(result, Type::B32 | Type::B64);
+                ensure(lane, || format!("a selection is of b32 or b64, not {result}"))?;
+                args.iter().chain([mask]).try_for_each(|&arg| self.typed(arg, result))
+            }
             Op::Apply { operator, args } => self.check_apply(*operator, args, result),
             Op::Compare { args } => {
                 ensure(result == Type::Flags, || format!("a comparison gives flags, not {result}"))?;
@@ -174,12 +179,15 @@ impl Context<'_> {
             }
             Op::SetMxcsr { value } => self.typed(*value, Type::B32),
             Op::Copy { dst, src, len } => [dst, src, len].into_iter().try_for_each(|&part| self.typed(part, Type::B64)),
-            Op::Enter { operator, args, caller } => {
-                check_arity(*operator, args)?;
+            Op::Enter { args, caller } => {
                 self.typed(*caller, Type::B64)?;
                 self.floats_of_one_type(args).map(drop)
             }
-            Op::Leave { result, place } => check_place(*place, self.float(*result)?.bytes()),
+            Op::Leave { result, place, .. } => check_place(*place, self.float(*result)?.bytes()),
+            Op::LeaveInMemory { result, addr, .. } => {
+                self.float(*result)?;
+                self.addr(addr)
+            }
             Op::Check { value, place, .. } => check_logged_place(*place, self.with_bits(*value)?),
         }
     }
@@ -215,11 +223,16 @@ fn check_place(place: Place, bytes: usize) -> Check {
     })
 }
 
-/// What is logged is written by one store: movss, movlps, movups or movhps from a vector register, mov from others.
+/// What is logged is written by one store: movss, movlps, movups, movhps or vextractf128 from a vector register, mov from
+/// others.
 fn check_logged_place(place: Place, ty: Type) -> Check {
     check_has_bits(ty)?;
     check_place(place, ty.bytes())?;
-    let storable = place.offset == 0 || matches!(place.reg, Reg::Vec(_)) && place.offset == 8 && ty.bytes() == 8;
+    let storable = match (place.reg, place.offset) {
+        (_, 0) => true,
+        (Reg::Vec(_), offset @ (8 | 16)) => ty.bytes() == offset as usize,
+        _ => false,
+    };
     ensure(storable, || format!("no single store writes {} bytes from {place}", ty.bytes()))
 }
 

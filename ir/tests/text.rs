@@ -32,14 +32,16 @@ block 0x1000 record 160 {
     v18: f32 = cast v17
     v19: flags = compare v3, v4
     v20: b64 = mask.nle v3, v4
+    v21: b64 = live out1 #152
     branch.ae v19
     toint.4.truncate v3
     toint.8.current v7
     store [v0-0x10], v17
     setmxcsr v2
     copy v0, v1, v10
-    enter pow v3, v4 from v0
-    leave v17, xmm0+0
+    enter v3, v4 from v0
+    leave pow v17, xmm0+0
+    leave hypot v17, [v0+0x8]
     check v17, xmm0+0 #144 after
     put xmm0+0, v17
     put xmm0+12, v18

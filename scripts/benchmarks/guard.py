@@ -41,7 +41,7 @@ OPERATIONS = Kind("operations", True, 0)
 LOG_BYTES = Kind("log bytes", False, 0.01)
 INSTRUCTIONS = Kind("instructions, millions", False, 0.03)
 MEMORY = Kind("supervisor's peak memory, MB", False, 0.2)
-RATIOS = Kind("CPU time in multiples of native", False, 0.25)
+RATIOS = Kind("CPU time in multiples of native", False, 0.3)
 KINDS = [MISSES, ACCURACY, OPERATIONS, LOG_BYTES, INSTRUCTIONS, MEMORY, RATIOS]
 
 # Programs and repeats whose analysis takes some hundred million instructions, far more than starting does.

@@ -86,7 +86,7 @@ def interpreted_and_installed(folder):
     """Programs that are on the machine already, by name: functions from the number of repeats to the command."""
     text = Path(folder) / "text"
     # Compresses about as well as text does.
-    text.write_text("".join(f"{i * i % 9973} {i ^ (i >> 3)}\n" for i in range(30_000)))
+    text.write_text("".join(f"{i * i % 9973} {i ^ (i >> 3)}\n" for i in range(10_000)))
     programs = {
         "python loop": lambda repeats: [python(), SOURCES / "loop.py", 2000, repeats],
         "perl loop": lambda repeats: ["/usr/bin/perl", SOURCES / "loop.pl", 2000, repeats],

@@ -45,13 +45,15 @@ class Subject:
         """As many repeats as take about TARGET; their peak memory; operations in one repeat."""
         once = self.run(1).cpu
         operations_once = self.reported_operations()
+        # Where starting takes long, it varies by as much as little work takes.
+        target = max(TARGET, once / 2)
         repeats = 2
         while True:
             taken = self.run(repeats, watch_memory=True)
             work = taken.cpu - once
-            if work > TARGET / 2:
+            if work > target / 2:
                 break
-            repeats = 1 + round((repeats - 1) * min(max(TARGET / max(work, 1e-4), 2), 50))
+            repeats = 1 + round((repeats - 1) * min(max(target / max(work, 1e-4), 2), 50))
         operations = self.reported_operations()
         if operations is not None:
             operations = (operations - operations_once) / (repeats - 1)

@@ -6,7 +6,8 @@ use std::arch::global_asm;
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct State {
-    pub vectors: [u128; 16],
+    /// The halves of the ymm registers, the lower one first.
+    pub vectors: [[u128; 2]; 16],
     /// In hardware order. rsp and r15 are the test's own.
     pub general: [u64; 16],
     /// Only what the instruction left; not what it found.
@@ -18,7 +19,7 @@ pub struct State {
 
 impl State {
     pub fn new() -> State {
-        State { vectors: [0; 16], general: [0; 16], flags: 0, code: 0, mxcsr: 0x1f80, host_mxcsr: 0 }
+        State { vectors: [[0; 2]; 16], general: [0; 16], flags: 0, code: 0, mxcsr: 0x1f80, host_mxcsr: 0 }
     }
 }
 
@@ -30,29 +31,31 @@ global_asm!(
     "stmxcsr [r15 + {host_mxcsr}]",
     "ldmxcsr [r15 + {mxcsr}]",
     ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
-    "movups xmm\\n, [r15 + 16 * \\n]",
+    "vmovups ymm\\n, [r15 + 32 * \\n]",
     ".endr",
-    "mov rax, [r15 + 256]; mov rcx, [r15 + 264]; mov rdx, [r15 + 272]; mov rbx, [r15 + 280]",
-    "mov rbp, [r15 + 296]; mov rsi, [r15 + 304]; mov rdi, [r15 + 312]",
+    "mov rax, [r15 + {general}]; mov rcx, [r15 + {general} + 8]; mov rdx, [r15 + {general} + 16]; mov rbx, [r15 + {general} + 24]",
+    "mov rbp, [r15 + {general} + 40]; mov rsi, [r15 + {general} + 48]; mov rdi, [r15 + {general} + 56]",
     ".irp n, 8, 9, 10, 11, 12, 13, 14",
-    "mov r\\n, [r15 + 256 + 8 * \\n]",
+    "mov r\\n, [r15 + {general} + 8 * \\n]",
     ".endr",
     "call [r15 + {code}]",
-    "mov [r15 + 256], rax; mov [r15 + 264], rcx; mov [r15 + 272], rdx; mov [r15 + 280], rbx",
-    "mov [r15 + 296], rbp; mov [r15 + 304], rsi; mov [r15 + 312], rdi",
+    "mov [r15 + {general}], rax; mov [r15 + {general} + 8], rcx; mov [r15 + {general} + 16], rdx; mov [r15 + {general} + 24], rbx",
+    "mov [r15 + {general} + 40], rbp; mov [r15 + {general} + 48], rsi; mov [r15 + {general} + 56], rdi",
     ".irp n, 8, 9, 10, 11, 12, 13, 14",
-    "mov [r15 + 256 + 8 * \\n], r\\n",
+    "mov [r15 + {general} + 8 * \\n], r\\n",
     ".endr",
     "pushfq; pop rax; mov [r15 + {flags}], rax",
     ".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
-    "movups [r15 + 16 * \\n], xmm\\n",
+    "vmovups [r15 + 32 * \\n], ymm\\n",
     ".endr",
+    "vzeroupper",
     "stmxcsr [r15 + {mxcsr}]",
     "ldmxcsr [r15 + {host_mxcsr}]",
     // Instructions on MMX registers leave the x87 tags full.
     "emms",
     "add rsp, 8; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx",
     "ret",
+    general = const std::mem::offset_of!(State, general),
     host_mxcsr = const std::mem::offset_of!(State, host_mxcsr),
     mxcsr = const std::mem::offset_of!(State, mxcsr),
     flags = const std::mem::offset_of!(State, flags),
@@ -74,6 +77,10 @@ pub struct Cpu {
 
 impl Cpu {
     pub fn new() -> Cpu {
+        assert!(
+            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            "the instructions under test need a CPU with AVX2 and FMA"
+        );
         let map = |protection, flags| {
             // SAFETY: a new anonymous mapping touches nothing that exists.
             let page = unsafe { libc::mmap(std::ptr::null_mut(), MEMORY, protection, flags, -1, 0) };

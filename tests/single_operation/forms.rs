@@ -2,10 +2,16 @@
 
 use iced_x86::{Code, Decoder, DecoderOptions, Encoder, Instruction, OpCodeOperandKind, OpKind, Register};
 
+/// The register of each operand, if it has one.
+pub type Registers = [u32; 4];
+
 /// Where the operand that can be either is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     Registers,
+    /// The destination is the first source too, or the second one.
+    FirstInPlace,
+    SecondInPlace,
     OneRegister,
     HighRegisters,
     Based,
@@ -15,19 +21,29 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 6] =
-        [Form::Registers, Form::OneRegister, Form::HighRegisters, Form::Based, Form::Indexed, Form::Literal];
+    pub const ALL: [Form; 8] = [
+        Form::Registers,
+        Form::FirstInPlace,
+        Form::SecondInPlace,
+        Form::OneRegister,
+        Form::HighRegisters,
+        Form::Based,
+        Form::Indexed,
+        Form::Literal,
+    ];
 
     fn in_memory(self) -> bool {
         matches!(self, Form::Based | Form::Indexed | Form::Literal)
     }
 
-    /// The registers that operand 0 and the others use.
-    pub fn registers(self) -> (u32, u32) {
+    /// The registers that the operands use.
+    pub fn registers(self) -> Registers {
         match self {
-            Form::OneRegister => (3, 3),
-            Form::HighRegisters => (9, 12),
-            _ => (2, 1),
+            Form::OneRegister => [3, 3, 3, 3],
+            Form::HighRegisters => [9, 12, 10, 13],
+            Form::FirstInPlace => [2, 2, 1, 3],
+            Form::SecondInPlace => [2, 1, 2, 2],
+            _ => [2, 1, 3, 8],
         }
     }
 }
@@ -43,21 +59,32 @@ pub const OPERAND: usize = 64;
 pub fn instruction(
     code: Code,
     form: Form,
-    registers: (u32, u32),
+    registers: Registers,
     immediate: u64,
     ip: u64,
     memory: u64,
 ) -> Option<(Instruction, Vec<u8>)> {
     let info = code.op_code();
+    if matches!(form, Form::FirstInPlace | Form::SecondInPlace) && info.op_count() < 3 {
+        return None;
+    }
     let mut instr = Instruction::new();
     instr.set_code(code);
     let (mut memory_operands, mut choices) = (0, 0);
     for operand in 0..info.op_count() {
         let kind = info.op_kind(operand);
-        let number = if operand == 0 { registers.0 } else { registers.1 };
+        let number = registers[operand as usize % registers.len()];
         let (register, either) = match kind {
-            OpCodeOperandKind::xmm_reg | OpCodeOperandKind::xmm_rm => (Some(Register::XMM0 + number), false),
+            OpCodeOperandKind::xmm_reg
+            | OpCodeOperandKind::xmm_rm
+            | OpCodeOperandKind::xmm_vvvv
+            | OpCodeOperandKind::xmm_is4 => (Some(Register::XMM0 + number), false),
+            OpCodeOperandKind::ymm_reg
+            | OpCodeOperandKind::ymm_rm
+            | OpCodeOperandKind::ymm_vvvv
+            | OpCodeOperandKind::ymm_is4 => (Some(Register::YMM0 + number), false),
             OpCodeOperandKind::xmm_or_mem => (Some(Register::XMM0 + number), true),
+            OpCodeOperandKind::ymm_or_mem => (Some(Register::YMM0 + number), true),
             OpCodeOperandKind::r32_reg | OpCodeOperandKind::r32_opcode => (Some(Register::EAX + number), false),
             OpCodeOperandKind::r64_reg | OpCodeOperandKind::r64_opcode => (Some(Register::RAX + number), false),
             OpCodeOperandKind::r32_or_mem => (Some(Register::EAX + number), true),
@@ -126,5 +153,22 @@ fn set_memory(instr: &mut Instruction, form: Form, memory: u64) {
             instr.set_memory_displacement64(OPERAND as u64);
             instr.set_memory_displ_size(1);
         }
+    }
+}
+
+/// The name of an encoding without the way in which it is encoded.
+pub fn name(code: Code) -> String {
+    format!("{code:?}").trim_start_matches("VEX_").to_lowercase()
+}
+
+/// Immediates worth trying: all that there are, if they are few.
+pub fn immediates(code: Code) -> Vec<u64> {
+    let name = name(code);
+    match () {
+        _ if name.starts_with("cmp") => (0..8).collect(),
+        _ if name.starts_with("vcmp") => (0..32).collect(),
+        _ if name.contains("round") => (0..16).collect(),
+        _ if name.ends_with("imm8") => (0..256).collect(),
+        _ => vec![0x3ff0_0000_8000_0001],
     }
 }

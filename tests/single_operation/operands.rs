@@ -92,7 +92,7 @@ impl Random {
 
     pub fn state(&mut self, memory: u64) -> State {
         let mut state = State::new();
-        state.vectors = std::array::from_fn(|_| self.vector());
+        state.vectors = std::array::from_fn(|_| [self.vector(), self.vector()]);
         state.general = std::array::from_fn(|_| self.vector() as u64);
         state.general[BASE.1] = memory;
         state.general[INDEX.1] = INDEX_VALUE;

@@ -13,12 +13,19 @@ pub struct Moment {
 
 impl Moment {
     /// What lies from a place to the end of its register.
+    /// But not more than sixteen bytes of it.
     pub fn place(&self, place: Place) -> u128 {
         let bits = match place.reg {
-            Reg::Vec(number) => self.state.vectors[number as usize],
+            Reg::Vec(number) => {
+                let [low, high] = self.state.vectors[number as usize];
+                let shift = 8 * (place.offset as u32 % 16);
+                let above = if place.offset < 16 { high } else { 0 };
+                let bits = if place.offset < 16 { low } else { high };
+                return bits >> shift | above.checked_shl(128 - shift).unwrap_or(0);
+            }
             Reg::Gpr(number) => self.state.general[number as usize] as u128,
             Reg::Mxcsr => self.state.mxcsr as u128,
-            Reg::FsBase => panic!("no instruction of the test is thread-local"),
+            Reg::FsBase | Reg::Out(_) => panic!("no instruction of the test is thread-local or a call"),
         };
         bits >> (8 * place.offset as u32)
     }

@@ -14,14 +14,14 @@ mod quiet;
 
 pub use call::{CallState, Memory};
 pub use copies::{Copy, copy};
-pub use math::{Math, math};
+pub use math::{Math, Results, math};
 pub use outputs::{OUTPUT_NAMES, OutputFunction, Passing, arguments, output, output_call};
 pub use quiet::is_quiet_module;
 
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapper {
-    /// One operation on floats, computed by its real counterpart; its own instructions are not looked at.
+    /// An operation on floats, or two, computed by their real counterparts; its own instructions are not looked at.
     Math(Math),
     /// Memory is copied, and shadows with it.
     Copy(Copy),

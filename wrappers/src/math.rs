@@ -3,15 +3,33 @@
 use crate::unversioned;
 use fpgrind_ir::{Operator, Type};
 
-/// A mathematical function: the operation that it performs, in the precision of its arguments and result.
+/// A mathematical function: the operations that it performs, in the precision of its arguments and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Math {
-    pub operator: Operator,
+    pub results: Results,
     /// `F32` or `F64`.
     pub ty: Type,
 }
 
-/// The functions by the name of their double form. The float form has the same name with an `f` behind.
+/// What a function computes from its arguments, and where the results go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Results {
+    Returned(Operator),
+    /// Written where the first two integer arguments point.
+    Written([Operator; 2]),
+}
+
+impl Math {
+    /// How many floats the function takes.
+    pub fn arity(&self) -> usize {
+        match self.results {
+            Results::Returned(operator) | Results::Written([operator, _]) => operator.arity(),
+        }
+    }
+}
+
+/// The functions by the name of their double form. The float form has the same name with an `f` behind. Under the usual
+/// rounding, rint, nearbyint and roundeven are one.
 const FUNCTIONS: &[(&str, Operator)] = &[
     ("sin", Operator::Sin),
     ("cos", Operator::Cos),
@@ -23,8 +41,12 @@ const FUNCTIONS: &[(&str, Operator)] = &[
     ("sinh", Operator::Sinh),
     ("cosh", Operator::Cosh),
     ("tanh", Operator::Tanh),
+    ("asinh", Operator::Asinh),
+    ("acosh", Operator::Acosh),
+    ("atanh", Operator::Atanh),
     ("exp", Operator::Exp),
     ("exp2", Operator::Exp2),
+    ("exp10", Operator::Exp10),
     ("expm1", Operator::Expm1),
     ("log", Operator::Log),
     ("log2", Operator::Log2),
@@ -34,14 +56,29 @@ const FUNCTIONS: &[(&str, Operator)] = &[
     ("sqrt", Operator::Sqrt),
     ("cbrt", Operator::Cbrt),
     ("hypot", Operator::Hypot),
+    ("erf", Operator::Erf),
+    ("erfc", Operator::Erfc),
+    ("tgamma", Operator::Tgamma),
+    ("lgamma", Operator::Lgamma),
     ("fma", Operator::Fma),
     ("fabs", Operator::Abs),
     ("floor", Operator::Floor),
     ("ceil", Operator::Ceil),
+    ("trunc", Operator::Trunc),
+    ("round", Operator::Round),
+    ("rint", Operator::Nearbyint),
+    ("nearbyint", Operator::Nearbyint),
+    ("roundeven", Operator::Nearbyint),
     ("fmod", Operator::Fmod),
+    ("remainder", Operator::Remainder),
+    ("fdim", Operator::Fdim),
+    ("copysign", Operator::Copysign),
     ("fmin", Operator::Min),
     ("fmax", Operator::Max),
 ];
+
+/// Those that write two results. GCC makes a call of this one out of a sine and a cosine of the same number.
+const WRITING: &[(&str, [Operator; 2])] = &[("sincos", [Operator::Sin, Operator::Cos])];
 
 /// What follows a function's name and says its precision. `f32`, `f64` and `f32x` are glibc's aliases for the types of
 /// TS 18661-3; on x86-64 `_Float32x` is double. `f64x` and `f128` are wider and not here.
@@ -69,10 +106,12 @@ fn inner(symbol: &str) -> Option<&str> {
 }
 
 fn plain(name: &str) -> Option<Math> {
-    FUNCTIONS.iter().find_map(|(function, operator)| {
+    let returning = FUNCTIONS.iter().map(|(function, operator)| (function, Results::Returned(*operator)));
+    let writing = WRITING.iter().map(|(function, operators)| (function, Results::Written(*operators)));
+    returning.chain(writing).find_map(|(function, results)| {
         let rest = name.strip_prefix(function)?;
         let (_, ty) = PRECISIONS.iter().find(|(suffix, _)| *suffix == rest)?;
-        Some(Math { operator: *operator, ty: *ty })
+        Some(Math { results, ty: *ty })
     })
 }
 
@@ -81,11 +120,11 @@ mod tests {
     use super::*;
 
     const fn double(operator: Operator) -> Option<Math> {
-        Some(Math { operator, ty: Type::F64 })
+        Some(Math { results: Results::Returned(operator), ty: Type::F64 })
     }
 
     const fn float(operator: Operator) -> Option<Math> {
-        Some(Math { operator, ty: Type::F32 })
+        Some(Math { results: Results::Returned(operator), ty: Type::F32 })
     }
 
     #[test]
@@ -94,7 +133,16 @@ mod tests {
             assert_eq!(math(name), double(*operator), "{name}");
             assert_eq!(math(&format!("{name}f")), float(*operator), "{name}f");
         }
-        assert_eq!(FUNCTIONS.len(), 28);
+        assert_eq!(FUNCTIONS.len(), 44);
+    }
+
+    #[test]
+    fn sincos_writes_a_sine_and_a_cosine() {
+        let results = Results::Written([Operator::Sin, Operator::Cos]);
+        for (name, ty) in [("sincos", Type::F64), ("sincosf", Type::F32), ("__sincos_fma", Type::F64)] {
+            let found = math(name).unwrap_or_else(|| panic!("{name} is known"));
+            assert_eq!((found, found.arity()), (Math { results, ty }, 1), "{name}");
+        }
     }
 
     #[test]
@@ -105,6 +153,12 @@ mod tests {
         assert_eq!(math("log1pf"), float(Operator::Log1p));
         assert_eq!(math("fmaf"), float(Operator::Fma));
         assert_eq!(math("fmaxf"), float(Operator::Max));
+        assert_eq!(math("erff"), float(Operator::Erf));
+        assert_eq!(math("erfcf"), float(Operator::Erfc));
+        assert_eq!(math("acosh"), double(Operator::Acosh));
+        assert_eq!(math("roundf"), float(Operator::Round));
+        assert_eq!(math("__roundeven_sse41"), double(Operator::Nearbyint));
+        assert_eq!(math("rintf"), float(Operator::Nearbyint));
     }
 
     #[test]
@@ -141,8 +195,11 @@ mod tests {
             "sinf64x",
             "csqrt",
             "__sin_ifunc",
-            "sincos",
+            "sincosl",
             "modf",
+            "lgamma_r",
+            "lround",
+            "llrint",
             "__exp1",
             "exponent",
             "logb",

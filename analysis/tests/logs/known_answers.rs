@@ -536,14 +536,14 @@ fn a_wrapped_function_is_one_operation_and_its_calls_are_told_apart() {
   0x7000 4:
     v0: f64 = live xmm0+0 #8
     v1: b64 = live rax #16
-    enter sin v0 from v1
+    enter v0 from v1
 }",
     );
     let leave = log.block(
         "block 0x1000 record 16 {
   0x1000 4:
     v0: f64 = fresh xmm0+0 #8
-    leave v0, xmm0+0
+    leave sin v0, xmm0+0
 }",
     );
     let subtract = log.block(
@@ -579,6 +579,59 @@ fn a_wrapped_function_is_one_operation_and_its_calls_are_told_apart() {
     assert_eq!(causes, ["sin(x)", "sin(x)", "sin(x) - x"]);
     let [a, b] = [0x2000, 0x3000].map(|pc| findings.causes.iter().find(|cause| cause.pc == pc - 1).unwrap());
     assert_eq!((a.executions, b.executions), (1, 1));
+}
+
+#[test]
+fn each_result_that_a_function_writes_to_memory_is_an_operation() {
+    let mut log = Log::new();
+    let enter = log.block(
+        "block 0x7000 record 32 {
+  0x7000 0:
+    v0: f64 = live xmm0+0 #8
+    v1: b64 = live rax #16
+    enter v0 from v1
+}",
+    );
+    let leave = log.block(
+        "block 0x7000 record 48 {
+  0x7000 0:
+    v0: b64 = live out0 #8
+    v1: f64 = load [v0] #16
+    leave sin v1, [v0]
+    v3: b64 = live out1 #24
+    v4: f64 = load [v3] #32
+    leave cos v4, [v3]
+}",
+    );
+    let subtract = log.block(&format!(
+        "block 0x1000 record 32 {{
+  0x1000 4:
+    v0: b64 = live rsp #8
+    v1: f64 = load [v0+0x8] #16
+    v2: f64 = const {:#x}
+    v3: f64 = sub v2, v1
+    put xmm0+0, v3
+  0x1004 4:
+    v4: f64 = load [v0] #24
+    put xmm1+0, v4
+}}",
+        1f64.to_bits()
+    ));
+    let stack = 0x7fff_0000;
+    for x in [1e-6f64, 1e-3, 0.5] {
+        let (sine, cosine) = x.sin_cos();
+        log.run(enter, &[(8, x.to_bits()), (16, 0x1000)]);
+        log.run(leave, &[(8, stack), (16, sine.to_bits()), (24, stack + 8), (32, cosine.to_bits())]);
+        log.run(subtract, &[(8, stack), (16, cosine.to_bits()), (24, sine.to_bits())]);
+        log.print(1.0 - cosine);
+    }
+    // A call has as many results as one return tells of.
+    log.run(leave, &[(8, stack), (16, 0), (24, stack + 8), (32, 0)]);
+    let findings = log.analysis.finish();
+    assert_eq!(findings.totals.corrupt_records, 2);
+    assert_eq!(causes(&findings), ["1 - cos(x)"]);
+    // Sine, cosine and difference, three times.
+    assert_eq!(findings.totals.operations, 9);
 }
 
 #[test]

@@ -3,3 +3,4 @@
 mod corrupted_logs;
 mod known_answers;
 mod support;
+mod wide;

@@ -15,7 +15,7 @@ impl Emitter {
     pub fn end(&mut self, decoded: &Decoded, mode: Mode, falls_to: Option<u64>) {
         let pc = match decoded.end {
             End::Next(pc) | End::Native(pc) => pc,
-            _ => decoded.instrs.last().map_or(0, |instr| instr.ip()),
+            _ => decoded.instrs.get(decoded.body_len()).map_or(0, |instr| instr.ip()),
         };
         self.mark(Interrupted::At { pc, spilled: [None, None] });
         self.leave_block(decoded, pc, mode, falls_to);
@@ -28,6 +28,12 @@ impl Emitter {
             End::Jump(target) => target,
             End::Branch { taken, next } => {
                 self.conditional(decoded.instrs.last().expect("a branch"), (taken, mode));
+                next
+            }
+            End::TwoBranches { first, taken, next } => {
+                for (instr, target) in decoded.instrs[decoded.body_len()..].iter().zip([first, taken]) {
+                    self.conditional(instr, (target, mode));
+                }
                 next
             }
             End::Call { target, next } => {

@@ -3,7 +3,7 @@
 use super::{Cold, Emitter};
 use crate::context::at;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_ir::{Block, Op, Reg, Stmt, Type, When};
+use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, Type, When};
 use iced_x86::{Instruction, Register};
 
 /// The record that a block writes.
@@ -115,7 +115,14 @@ impl Emitter {
         let (place, ty) = match &stmt.op {
             Op::Live { place, .. } | Op::Fresh { place, .. } => (*place, stmt.ty),
             Op::Check { place, value, .. } => (*place, block.type_of(*value)),
-            Op::Load { .. } => return self.log_memory(stmt.ty, slot, scratch, instr),
+            Op::Load { addr, .. } => {
+                if let Some(number) = out_pointer(block, addr) {
+                    return self.log_result(stmt.ty, number, slot, scratch);
+                }
+                // A wide operand is loaded in parts. (A displacement relative to RIP is an absolute address to both.)
+                let part = addr.disp.wrapping_sub(instr.memory_displacement64() as i64);
+                return self.log_memory(stmt.ty, part, slot, scratch, instr);
+            }
             _ => return,
         };
         match (place.reg, place.offset, ty.map_or(0, Type::bytes)) {
@@ -124,30 +131,56 @@ impl Emitter {
             (Reg::Vec(n), 0, 16) => dynasm!(ops; .arch x64; movups [Rq(cursor) + slot], Rx(n)),
             (Reg::Vec(n), 0, 8) => dynasm!(ops; .arch x64; movlps [Rq(cursor) + slot], Rx(n)),
             (Reg::Vec(n), 0, _) => dynasm!(ops; .arch x64; movss [Rq(cursor) + slot], Rx(n)),
-            (Reg::Vec(n), _, _) => dynasm!(ops; .arch x64; movhps [Rq(cursor) + slot], Rx(n)),
+            (Reg::Vec(n), 8, _) => dynasm!(ops; .arch x64; movhps [Rq(cursor) + slot], Rx(n)),
+            // Only blocks that contain AVX know of upper halves.
+            (Reg::Vec(n), _, _) => dynasm!(ops; .arch x64; vextractf128 [Rq(cursor) + slot], Ry(n), 1),
             (Reg::Mxcsr, ..) => dynasm!(ops; .arch x64; stmxcsr [Rq(cursor) + slot]),
             (Reg::FsBase, ..) => dynasm!(ops; .arch x64; rdfsbase Rq(value); mov [Rq(cursor) + slot], Rq(value)),
+            (Reg::Out(n), ..) => dynasm!(ops
+                ; .arch x64
+                ; gs mov Rq(value), [at::out(n as usize)]
+                ; mov [Rq(cursor) + slot], Rq(value)
+            ),
         }
     }
 
-    fn log_memory(&mut self, ty: Option<Type>, slot: i32, scratch: Scratch, instr: &Instruction) {
+    /// What a wrapped function has just written through a pointer: so it can be read.
+    fn log_result(&mut self, ty: Option<Type>, pointer: u8, slot: i32, scratch: Scratch) {
+        let (cursor, value) = (scratch.cursor, scratch.value);
+        dynasm!(self.asm.ops; .arch x64; gs mov Rq(value), [at::out(pointer as usize)]);
+        match ty.map_or(0, Type::bytes) {
+            4 => dynasm!(self.asm.ops; .arch x64; mov Rd(value), [Rq(value)]; mov [Rq(cursor) + slot], Rd(value)),
+            _ => dynasm!(self.asm.ops; .arch x64; mov Rq(value), [Rq(value)]; mov [Rq(cursor) + slot], Rq(value)),
+        }
+    }
+
+    /// So much of the memory operand as the type has, from the byte `part` on.
+    fn log_memory(&mut self, ty: Option<Type>, part: i64, slot: i32, scratch: Scratch, instr: &Instruction) {
         let (cursor, value) = (scratch.cursor, scratch.value);
         let bytes = ty.map_or(0, Type::bytes);
         if bytes == 4 {
-            self.asm.load_operand(GPR64[value as usize].full_register32(), instr, 0);
+            self.asm.load_operand(GPR64[value as usize].full_register32(), instr, part);
             dynasm!(self.asm.ops; .arch x64; mov [Rq(cursor) + slot], Rd(value));
         }
         for offset in (0..bytes as i32 / 8).map(|n| 8 * n) {
-            self.asm.load_operand(GPR64[value as usize], instr, offset as i64);
+            self.asm.load_operand(GPR64[value as usize], instr, part + offset as i64);
             dynasm!(self.asm.ops; .arch x64; mov [Rq(cursor) + slot + offset], Rq(value));
         }
+    }
+}
+
+/// The number of the pointer to a wrapped function's result, if that is the address.
+fn out_pointer(block: &Block, addr: &Addr) -> Option<u8> {
+    match block.stmts.get(addr.base?.index())?.op {
+        Op::Live { place: Place { reg: Reg::Out(number), .. }, .. } => Some(number),
+        _ => None,
     }
 }
 
 fn needs_value_register(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| match &stmt.op {
         Op::Load { .. } => true,
-        Op::Live { place, .. } | Op::Fresh { place, .. } => place.reg == Reg::FsBase,
+        Op::Live { place, .. } | Op::Fresh { place, .. } => matches!(place.reg, Reg::FsBase | Reg::Out(_)),
         _ => false,
     })
 }

@@ -1,6 +1,6 @@
 //! Arithmetic on floats: operator x type x lanes.
 
-use super::{Entry, Operation, legacy1, legacy2};
+use super::{Entry, Operation, legacy1, legacy2, vex1, vex1_scalar, vex2, vex2_scalar};
 use fpgrind_ir::{
     Operator::{self, *},
     Type::{self, F32, F64},
@@ -40,13 +40,83 @@ pub const TABLE: &[Entry] = &[
     legacy2(Haddpd_xmm_xmmm128, Operation::Horizontal { operator: Add, ty: F64 }),
     legacy2(Hsubps_xmm_xmmm128, Operation::Horizontal { operator: Sub, ty: F32 }),
     legacy2(Hsubpd_xmm_xmmm128, Operation::Horizontal { operator: Sub, ty: F64 }),
-    legacy2(Addsubps_xmm_xmmm128, Operation::AddSub { ty: F32 }),
-    legacy2(Addsubpd_xmm_xmmm128, Operation::AddSub { ty: F64 }),
+    legacy2(Addsubps_xmm_xmmm128, Operation::Alternate { even: Sub, odd: Add, ty: F32 }),
+    legacy2(Addsubpd_xmm_xmmm128, Operation::Alternate { even: Sub, odd: Add, ty: F64 }),
+    legacy1(Roundss_xmm_xmmm32_imm8, Operation::Round { ty: F32, lanes: 1 }),
+    legacy1(Roundsd_xmm_xmmm64_imm8, Operation::Round { ty: F64, lanes: 1 }),
+    legacy1(Roundps_xmm_xmmm128_imm8, Operation::Round { ty: F32, lanes: 4 }),
+    legacy1(Roundpd_xmm_xmmm128_imm8, Operation::Round { ty: F64, lanes: 2 }),
+    vex1_scalar(VEX_Vroundss_xmm_xmm_xmmm32_imm8, Operation::Round { ty: F32, lanes: 1 }),
+    vex1_scalar(VEX_Vroundsd_xmm_xmm_xmmm64_imm8, Operation::Round { ty: F64, lanes: 1 }),
+    vex1(VEX_Vroundps_xmm_xmmm128_imm8, Operation::Round { ty: F32, lanes: 4 }),
+    vex1(VEX_Vroundpd_xmm_xmmm128_imm8, Operation::Round { ty: F64, lanes: 2 }),
+    vex1(VEX_Vroundps_ymm_ymmm256_imm8, Operation::Round { ty: F32, lanes: 8 }),
+    vex1(VEX_Vroundpd_ymm_ymmm256_imm8, Operation::Round { ty: F64, lanes: 4 }),
     // Approximations by table, which differ between processors (Intel SDM, RCPPS): results are taken as they come.
     legacy1(Rcpss_xmm_xmmm32, Operation::Opaque { granules: 1 }),
     legacy1(Rcpps_xmm_xmmm128, Operation::Opaque { granules: 4 }),
     legacy1(Rsqrtss_xmm_xmmm32, Operation::Opaque { granules: 1 }),
     legacy1(Rsqrtps_xmm_xmmm128, Operation::Opaque { granules: 4 }),
+    vex1_scalar(VEX_Vrcpss_xmm_xmm_xmmm32, Operation::Opaque { granules: 1 }),
+    vex1(VEX_Vrcpps_xmm_xmmm128, Operation::Opaque { granules: 4 }),
+    vex1(VEX_Vrcpps_ymm_ymmm256, Operation::Opaque { granules: 8 }),
+    vex1_scalar(VEX_Vrsqrtss_xmm_xmm_xmmm32, Operation::Opaque { granules: 1 }),
+    vex1(VEX_Vrsqrtps_xmm_xmmm128, Operation::Opaque { granules: 4 }),
+    vex1(VEX_Vrsqrtps_ymm_ymmm256, Operation::Opaque { granules: 8 }),
+    scalar(VEX_Vaddss_xmm_xmm_xmmm32, Add, F32),
+    scalar(VEX_Vaddsd_xmm_xmm_xmmm64, Add, F64),
+    packed(VEX_Vaddps_xmm_xmm_xmmm128, Add, F32, 4),
+    packed(VEX_Vaddpd_xmm_xmm_xmmm128, Add, F64, 2),
+    packed(VEX_Vaddps_ymm_ymm_ymmm256, Add, F32, 8),
+    packed(VEX_Vaddpd_ymm_ymm_ymmm256, Add, F64, 4),
+    scalar(VEX_Vsubss_xmm_xmm_xmmm32, Sub, F32),
+    scalar(VEX_Vsubsd_xmm_xmm_xmmm64, Sub, F64),
+    packed(VEX_Vsubps_xmm_xmm_xmmm128, Sub, F32, 4),
+    packed(VEX_Vsubpd_xmm_xmm_xmmm128, Sub, F64, 2),
+    packed(VEX_Vsubps_ymm_ymm_ymmm256, Sub, F32, 8),
+    packed(VEX_Vsubpd_ymm_ymm_ymmm256, Sub, F64, 4),
+    scalar(VEX_Vmulss_xmm_xmm_xmmm32, Mul, F32),
+    scalar(VEX_Vmulsd_xmm_xmm_xmmm64, Mul, F64),
+    packed(VEX_Vmulps_xmm_xmm_xmmm128, Mul, F32, 4),
+    packed(VEX_Vmulpd_xmm_xmm_xmmm128, Mul, F64, 2),
+    packed(VEX_Vmulps_ymm_ymm_ymmm256, Mul, F32, 8),
+    packed(VEX_Vmulpd_ymm_ymm_ymmm256, Mul, F64, 4),
+    scalar(VEX_Vdivss_xmm_xmm_xmmm32, Div, F32),
+    scalar(VEX_Vdivsd_xmm_xmm_xmmm64, Div, F64),
+    packed(VEX_Vdivps_xmm_xmm_xmmm128, Div, F32, 4),
+    packed(VEX_Vdivpd_xmm_xmm_xmmm128, Div, F64, 2),
+    packed(VEX_Vdivps_ymm_ymm_ymmm256, Div, F32, 8),
+    packed(VEX_Vdivpd_ymm_ymm_ymmm256, Div, F64, 4),
+    scalar(VEX_Vminss_xmm_xmm_xmmm32, Min, F32),
+    scalar(VEX_Vminsd_xmm_xmm_xmmm64, Min, F64),
+    packed(VEX_Vminps_xmm_xmm_xmmm128, Min, F32, 4),
+    packed(VEX_Vminpd_xmm_xmm_xmmm128, Min, F64, 2),
+    packed(VEX_Vminps_ymm_ymm_ymmm256, Min, F32, 8),
+    packed(VEX_Vminpd_ymm_ymm_ymmm256, Min, F64, 4),
+    scalar(VEX_Vmaxss_xmm_xmm_xmmm32, Max, F32),
+    scalar(VEX_Vmaxsd_xmm_xmm_xmmm64, Max, F64),
+    packed(VEX_Vmaxps_xmm_xmm_xmmm128, Max, F32, 4),
+    packed(VEX_Vmaxpd_xmm_xmm_xmmm128, Max, F64, 2),
+    packed(VEX_Vmaxps_ymm_ymm_ymmm256, Max, F32, 8),
+    packed(VEX_Vmaxpd_ymm_ymm_ymmm256, Max, F64, 4),
+    vex1_scalar(VEX_Vsqrtss_xmm_xmm_xmmm32, Operation::Apply { operator: Sqrt, ty: F32, lanes: 1 }),
+    vex1_scalar(VEX_Vsqrtsd_xmm_xmm_xmmm64, Operation::Apply { operator: Sqrt, ty: F64, lanes: 1 }),
+    vex1(VEX_Vsqrtps_xmm_xmmm128, Operation::Apply { operator: Sqrt, ty: F32, lanes: 4 }),
+    vex1(VEX_Vsqrtpd_xmm_xmmm128, Operation::Apply { operator: Sqrt, ty: F64, lanes: 2 }),
+    vex1(VEX_Vsqrtps_ymm_ymmm256, Operation::Apply { operator: Sqrt, ty: F32, lanes: 8 }),
+    vex1(VEX_Vsqrtpd_ymm_ymmm256, Operation::Apply { operator: Sqrt, ty: F64, lanes: 4 }),
+    vex2(VEX_Vhaddps_xmm_xmm_xmmm128, Operation::Horizontal { operator: Add, ty: F32 }),
+    vex2(VEX_Vhaddps_ymm_ymm_ymmm256, Operation::Horizontal { operator: Add, ty: F32 }),
+    vex2(VEX_Vhaddpd_xmm_xmm_xmmm128, Operation::Horizontal { operator: Add, ty: F64 }),
+    vex2(VEX_Vhaddpd_ymm_ymm_ymmm256, Operation::Horizontal { operator: Add, ty: F64 }),
+    vex2(VEX_Vhsubps_xmm_xmm_xmmm128, Operation::Horizontal { operator: Sub, ty: F32 }),
+    vex2(VEX_Vhsubps_ymm_ymm_ymmm256, Operation::Horizontal { operator: Sub, ty: F32 }),
+    vex2(VEX_Vhsubpd_xmm_xmm_xmmm128, Operation::Horizontal { operator: Sub, ty: F64 }),
+    vex2(VEX_Vhsubpd_ymm_ymm_ymmm256, Operation::Horizontal { operator: Sub, ty: F64 }),
+    vex2(VEX_Vaddsubps_xmm_xmm_xmmm128, Operation::Alternate { even: Sub, odd: Add, ty: F32 }),
+    vex2(VEX_Vaddsubps_ymm_ymm_ymmm256, Operation::Alternate { even: Sub, odd: Add, ty: F32 }),
+    vex2(VEX_Vaddsubpd_xmm_xmm_xmmm128, Operation::Alternate { even: Sub, odd: Add, ty: F64 }),
+    vex2(VEX_Vaddsubpd_ymm_ymm_ymmm256, Operation::Alternate { even: Sub, odd: Add, ty: F64 }),
 ];
 
 const fn binary(code: Code, operator: Operator, ty: Type, lanes: usize) -> Entry {
@@ -55,4 +125,12 @@ const fn binary(code: Code, operator: Operator, ty: Type, lanes: usize) -> Entry
 
 const fn unary(code: Code, operator: Operator, ty: Type, lanes: usize) -> Entry {
     legacy1(code, Operation::Apply { operator, ty, lanes })
+}
+
+const fn scalar(code: Code, operator: Operator, ty: Type) -> Entry {
+    vex2_scalar(code, Operation::Apply { operator, ty, lanes: 1 })
+}
+
+const fn packed(code: Code, operator: Operator, ty: Type, lanes: usize) -> Entry {
+    vex2(code, Operation::Apply { operator, ty, lanes })
 }

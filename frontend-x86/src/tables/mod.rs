@@ -1,12 +1,13 @@
 //! What the lifted instructions do, as data: one table a family, one line an encoding.
 //!
 //! An [`Entry`] says three things apart from each other: what is done to each lane ([`Operation`]), which operands the
-//! arguments are ([`Sources`]) and what becomes of the part of the destination above the result ([`Rest`]). The VEX form
+//! arguments are and what becomes of the part of the destination above the result ([`Rest`]). The VEX form
 //! of a legacy instruction is the same operation with other sources and another rest.
 
 mod arithmetic;
 mod compares;
 mod conversions;
+mod fma;
 mod logic;
 mod moves;
 mod shuffles;
@@ -20,37 +21,23 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub code: Code,
-    pub sources: Sources,
+    /// The operands that are the arguments, in their order.
+    pub sources: &'static [u32],
     pub rest: Rest,
     pub operation: Operation,
 }
 
-/// Which operands are the arguments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sources {
-    /// The destination alone: `pslldq xmm, imm`.
-    Destination,
-    /// The operand after the destination: `sqrtsd xmm, xmm/m64`.
-    Operand,
-    /// The destination, then the operand after it: `addsd xmm, xmm/m64`.
-    DestinationAndOperand,
-}
-
-impl Sources {
-    pub fn operands(self) -> &'static [u32] {
-        match self {
-            Sources::Destination => &[0],
-            Sources::Operand => &[1],
-            Sources::DestinationAndOperand => &[0, 1],
-        }
-    }
-}
-
-/// What becomes of the granules of the destination's low 16 bytes that the result does not reach.
+/// What becomes of the destination above the result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rest {
+    /// It stays: legacy instructions.
     Keep,
+    /// It becomes zero up to 16 bytes, and stays above them: some legacy instructions.
+    ZeroLow,
+    /// It becomes zero: VEX.
     Zero,
+    /// Up to 16 bytes it becomes what this operand has there, and zero above them: scalar VEX.
+    From(u32),
 }
 
 /// What an instruction does to its arguments' lanes. Lane 0 is the lowest.
@@ -67,9 +54,16 @@ pub enum Operation {
         operator: Operator,
         ty: Type,
     },
-    /// Subtraction in even lanes, addition in odd ones.
-    AddSub {
+    /// One operator in even lanes, another in odd ones.
+    Alternate {
+        even: Operator,
+        odd: Operator,
         ty: Type,
+    },
+    /// To integers that stay floats, as the immediate says.
+    Round {
+        ty: Type,
+        lanes: usize,
     },
     Cast {
         from: Type,
@@ -96,6 +90,11 @@ pub enum Operation {
         granules: usize,
     },
     Logic(BitOp),
+    /// In each lane the second argument where the third's highest bit is set, else the first. A third argument that is not an
+    /// operand is xmm0.
+    Select {
+        ty: Type,
+    },
     /// Granules change places.
     Rearrange(Pattern),
     /// So many low granules are moved; a register's others stay, unless the source is memory: then they become zero.
@@ -106,8 +105,10 @@ pub enum Operation {
     SetMxcsr,
     /// Vector registers and MXCSR are loaded from an image in memory.
     RestoreState,
-    /// Only bits above the low 16 bytes of vector registers change.
-    HighBitsOnly,
+    /// All vector registers become zero from this granule on.
+    ZeroVectors {
+        from: usize,
+    },
 }
 
 /// Where each granule of the destination comes from, the lowest first. A destination shorter than the pattern
@@ -116,7 +117,13 @@ pub enum Operation {
 pub enum Pattern {
     Fixed(&'static [Pick]),
     /// As the immediate says; none if the move is not by whole granules.
-    ByImmediate(fn(u8) -> Option<[Pick; 4]>),
+    ByImmediate(fn(u8) -> Option<[Pick; 8]>),
+    /// As this operand says, if its contents are constant.
+    ByControl {
+        control: u32,
+        /// The pick for a granule, given the operand's granules.
+        pick: fn(u8, [u32; 8]) -> Pick,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,22 +147,50 @@ pub fn lookup(code: Code) -> Option<&'static Entry> {
     *BY_CODE.get(code as usize)?
 }
 
-const TABLES: [&[Entry]; 7] =
-    [arithmetic::TABLE, moves::TABLE, shuffles::TABLE, logic::TABLE, compares::TABLE, conversions::TABLE, state::TABLE];
+const TABLES: [&[Entry]; 8] = [
+    arithmetic::TABLE,
+    fma::TABLE,
+    moves::TABLE,
+    shuffles::TABLE,
+    logic::TABLE,
+    compares::TABLE,
+    conversions::TABLE,
+    state::TABLE,
+];
 
 /// A legacy SSE instruction with one argument.
 const fn legacy1(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: Sources::Operand, rest: Rest::Keep, operation }
+    Entry { code, sources: &[1], rest: Rest::Keep, operation }
 }
 
 /// A legacy SSE instruction whose destination is its first argument too.
 const fn legacy2(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: Sources::DestinationAndOperand, rest: Rest::Keep, operation }
+    Entry { code, sources: &[0, 1], rest: Rest::Keep, operation }
 }
 
 /// A legacy SSE instruction with one argument that zeroes what lies above its result.
 const fn legacy1_zeroing(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: Sources::Operand, rest: Rest::Zero, operation }
+    Entry { code, sources: &[1], rest: Rest::ZeroLow, operation }
+}
+
+/// A VEX instruction with one argument.
+const fn vex1(code: Code, operation: Operation) -> Entry {
+    Entry { code, sources: &[1], rest: Rest::Zero, operation }
+}
+
+/// A VEX instruction with two arguments.
+const fn vex2(code: Code, operation: Operation) -> Entry {
+    Entry { code, sources: &[1, 2], rest: Rest::Zero, operation }
+}
+
+/// A VEX instruction on the lowest lane of one argument, with another operand for what lies above.
+const fn vex1_scalar(code: Code, operation: Operation) -> Entry {
+    Entry { code, sources: &[2], rest: Rest::From(1), operation }
+}
+
+/// A VEX instruction on the lowest lanes of two arguments.
+const fn vex2_scalar(code: Code, operation: Operation) -> Entry {
+    Entry { code, sources: &[1, 2], rest: Rest::From(1), operation }
 }
 
 #[cfg(test)]
@@ -181,12 +216,15 @@ mod tests {
             let instances: Vec<Vec<Pick>> = match pattern {
                 Pattern::Fixed(picks) => vec![picks.to_vec()],
                 Pattern::ByImmediate(picks) => (0..=255).filter_map(picks).map(|picks| picks.to_vec()).collect(),
+                Pattern::ByControl { pick, .. } => {
+                    (0..=255).map(|control| (0..8).map(|at| pick(at, [control; 8])).collect()).collect()
+                }
             };
-            let arguments = entry.sources.operands().len();
+            let arguments = entry.sources.len();
             for pick in instances.iter().flatten() {
                 let exists = match pick {
-                    Pick::A(granule) => *granule < 4,
-                    Pick::B(granule) => *granule < 4 && arguments == 2,
+                    Pick::A(granule) => *granule < 8,
+                    Pick::B(granule) => *granule < 8 && arguments == 2,
                     Pick::Zero => true,
                 };
                 assert!(exists, "{:?} has {pick:?}", entry.code);

@@ -1,6 +1,6 @@
 //! Instructions that change how SSE computes, or all vector registers at once.
 
-use super::{Entry, Operation, Rest, Sources, legacy1};
+use super::{Entry, Operation, Rest, legacy1};
 use iced_x86::Code::{self, *};
 
 pub const TABLE: &[Entry] = &[
@@ -10,11 +10,12 @@ pub const TABLE: &[Entry] = &[
     restore(Fxrstor64_m512byte),
     restore(Xrstor_mem),
     restore(Xrstor64_mem),
-    legacy1(VEX_Vzeroupper, Operation::HighBitsOnly),
+    legacy1(VEX_Vzeroupper, Operation::ZeroVectors { from: 4 }),
+    legacy1(VEX_Vzeroall, Operation::ZeroVectors { from: 0 }),
 ];
 
 const fn set_mxcsr(code: Code) -> Entry {
-    Entry { code, sources: Sources::Destination, rest: Rest::Keep, operation: Operation::SetMxcsr }
+    Entry { code, sources: &[0], rest: Rest::Keep, operation: Operation::SetMxcsr }
 }
 
 const fn restore(code: Code) -> Entry {

@@ -60,7 +60,7 @@ impl Maker {
         let after = if d % 2 == 0 { When::Before } else { When::After };
         let slot = Slot::UNASSIGNED;
         let operator = Operator::ALL[c as usize % Operator::ALL.len()];
-        match kind % 20 {
+        match kind % 21 {
             0 => drop(self.push(any, Op::Live { place: place(any, b), slot })),
             1 => drop(self.block.push(self.instr, after, Some(any), Op::Fresh { place: place(any, b), slot })),
             2 => {
@@ -79,6 +79,9 @@ impl Maker {
             6 => {
                 let args = [self.value(bits, b), self.value(bits, c)];
                 self.push(bits, Op::Bitwise { op: BitOp::ALL[d as usize % 4], args });
+                let lane = Type::bits_of(float.bytes()).unwrap();
+                let (mask, args) = (self.value(lane, d), [self.value(lane, b), self.value(lane, c)]);
+                self.push(lane, Op::Select { mask, args });
             }
             7 => {
                 let from = match (operator, float) {
@@ -95,7 +98,7 @@ impl Maker {
             }
             9 => {
                 let args = [self.value(float, b), self.value(float, c)];
-                let relation = Relation::ALL[d as usize % 8];
+                let relation = Relation::ALL[d as usize % 16];
                 self.push(Type::bits_of(float.bytes()), Op::Mask { relation, args });
             }
             10 => {
@@ -129,11 +132,16 @@ impl Maker {
             17 => {
                 let args = (0..operator.arity()).map(|n| self.value(float, d.wrapping_add(n as u8))).collect();
                 let caller = self.value(Type::B64, c);
-                self.push(None, Op::Enter { operator, args, caller });
+                self.push(None, Op::Enter { args, caller });
             }
             18 => {
                 let result = self.value(float, b);
-                self.push(None, Op::Leave { result, place: place(float, c) });
+                self.push(None, Op::Leave { operator, result, place: place(float, c) });
+            }
+            19 => {
+                let result = self.value(float, b);
+                let addr = self.addr([b, c, d, a]);
+                self.push(None, Op::LeaveInMemory { operator, result, addr });
             }
             _ => {
                 let value = self.value(any, b);
@@ -148,7 +156,8 @@ fn place(ty: Type, choice: u8) -> Place {
     let number = choice % 16;
     match (ty, choice / 16) {
         (Type::B32, 0..4) => Place { reg: Reg::Mxcsr, offset: 0 },
-        (Type::B64, 0..4) => Place { reg: Reg::FsBase, offset: 0 },
+        (Type::B64, 0..2) => Place { reg: Reg::FsBase, offset: 0 },
+        (Type::B64, 2..4) => Place { reg: Reg::Out(number % 2), offset: 0 },
         (Type::B32 | Type::B64, 4..12) => Place::gpr(number),
         (Type::F64 | Type::B64, 12..) => Place::vec(number, 8),
         _ => Place::vec(number, 0),
