@@ -1,6 +1,8 @@
 //! A guest program's report, with the questions that tests ask of it.
 
 use super::{Outcome, build, expression, fpgrind, native, run, scratch};
+use fpbench::domains::{Native, Native64};
+use fpbench::truth::{bits_of_error, truth};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -32,12 +34,32 @@ pub fn analyse(source: &str, flags: &[&str]) -> Report {
     let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{of}: report.json: {error}"));
     assert_eq!(json["check_failures"], Value::Array(vec![]), "{of}");
     assert_eq!(json["totals"]["corrupt_records"], 0, "{of}");
-    Report { of, json, outcome, folder }
+    let report = Report { of, json, outcome, folder };
+    report.assert_claims_hold();
+    report
 }
 
 impl Report {
     pub fn causes(&self) -> &[Value] {
         self.json["causes"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// causes.fpcore is read back, and each core, evaluated at the worst inputs that the report names, shows the error it claims.
+    fn assert_claims_hold(&self) {
+        let text = std::fs::read_to_string(self.folder.join("causes.fpcore")).expect("causes.fpcore is written");
+        let cores = fpbench::parse::parse(&text).unwrap_or_else(|error| panic!("{}: {error:?} in {text}", self.of));
+        let inaccurate: Vec<&Value> = self.causes().iter().filter(|cause| cause["kind"] == "inaccurate").collect();
+        assert_eq!(cores.len(), inaccurate.len(), "{}: {text}", self.of);
+        for (core, cause) in cores.into_iter().zip(inaccurate) {
+            let core = core.unwrap_or_else(|_| panic!("{}: a core is refused in {text}", self.of));
+            let values = cause["variables"].as_array().expect("variables").iter().map(|v| number(&v["worst"]));
+            let inputs: Vec<Native64> =
+                core.arguments.iter().zip(values).map(|(arg, value)| Native::input(value, arg.precision)).collect();
+            let truth = truth(&core, &inputs, core.precision, 10_000).expect("a straight line ends");
+            let shown = bits_of_error(truth.native, truth.correct, core.precision);
+            let claimed = number(&cause["reproduced_bits"]);
+            assert!(shown > 5.0 || claimed < 5.0, "{}: {shown} bits shown, {claimed} claimed: {cause:#}", self.of);
+        }
     }
 
     /// The causes whose expression is this one, in FPCore's notation, up to renaming.
