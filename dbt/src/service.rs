@@ -55,7 +55,7 @@ impl Shared {
     /// True when the guest asks, false when it has ended.
     fn wait(&self) -> bool {
         // Requests come in bursts; sleeping and being woken costs more than a short look.
-        for _ in 0..2000 {
+        for _ in 0..4000 {
             match self.pending().load(Ordering::Acquire) {
                 ASKED => return true,
                 ENDED => return false,
