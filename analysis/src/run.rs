@@ -129,9 +129,11 @@ impl<R: Real> Analysis<R> {
             }
             Step::Branch { cond, ty, args, spot } => {
                 // A NaN sets the flag of equality as well; the test for parity beside this one has decided then.
-                let [a, b] = args.map(|arg| thread.frame[arg].bits as u64);
-                let unordered = native::compare(*ty, a, b, thread.mxcsr) == Outcome::Unordered;
-                if !(unordered && matches!(cond, Cond::Equal | Cond::NotEqual)) {
+                let unordered = || {
+                    let [a, b] = args.map(|arg| thread.frame[arg].bits as u64);
+                    native::compare(*ty, a, b, thread.mxcsr) == Outcome::Unordered
+                };
+                if !(matches!(cond, Cond::Equal | Cond::NotEqual) && unordered()) {
                     self.decide(*spot, *ty, *args, |outcome| cond.holds(outcome));
                 }
             }

@@ -341,8 +341,8 @@ const RSP: usize = 4;
 /// rdx, rax, rcx, rsp, rip begin at 40 (Linux, asm/sigcontext.h).
 const FRAME_RIP: u64 = 40 + 16 * 8;
 
-/// The context, while the guest waits for us, so that nobody else touches it.
-fn context(translator: &mut Translator) -> &mut Context {
+/// The context, while the guest waits for us or is stopped, so that nobody else touches it.
+pub fn context(translator: &mut Translator) -> &mut Context {
     // SAFETY: the mapping lives as long as the translator, which is borrowed for as long as the context.
     unsafe { &mut *translator.context.get() }
 }

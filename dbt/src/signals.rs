@@ -10,7 +10,7 @@ use crate::context::{Context, Mode};
 use crate::emit::Interrupted;
 use crate::exits::{Exit, Exits};
 use crate::launch::{registers, set_registers};
-use crate::service::lock;
+use crate::service::{context, lock};
 use crate::stubs::Stubs;
 use crate::tracer::{Tracer, wait};
 use libc::user_regs_struct as Registers;
@@ -112,13 +112,10 @@ impl Tracer<'_> {
         let Ok(mut regs) = registers(self.pid) else { return Err(None) };
         let request = self.stubs(|_| true).map_or(0, |stubs| stubs.request);
         {
-            let translator = lock(self.translator);
-            let context: *mut Context = translator.context.get();
-            // SAFETY: the guest is stopped, and not in a request: the context is ours.
-            unsafe {
-                (*context).exit = Exits::miss(mode) as u64;
-                (*context).argument = regs.rip;
-            }
+            let mut translator = lock(self.translator);
+            let context = context(&mut translator);
+            context.exit = Exits::miss(mode) as u64;
+            context.argument = regs.rip;
         }
         regs.rip = request;
         set_registers(self.pid, &regs).map_err(|_| None)
@@ -165,12 +162,11 @@ impl Tracer<'_> {
             Some((Interrupted::Faulting { pc, spilled }, mode)) if faulted => (pc, spilled, mode),
             _ => return Place::Between,
         };
-        let context: *const Context = translator.context.get();
+        let spill = context(&mut translator).spill;
         let mut regs = Registers { rip: pc, ..regs };
         for (slot, register) in spilled.into_iter().enumerate() {
             if let Some(register) = register {
-                // SAFETY: the guest is stopped; nobody writes the context.
-                *general(&mut regs, register) = unsafe { (*context).spill[slot] };
+                *general(&mut regs, register) = spill[slot];
             }
         }
         Place::At(Box::new(regs), mode)
@@ -178,10 +174,8 @@ impl Tracer<'_> {
 
     /// The guest is about to ask; its registers are still its own. What it will ask tells where it stands.
     fn place_before_request(&mut self, regs: Registers) -> Place {
-        let translator = lock(self.translator);
-        let context: *const Context = translator.context.get();
-        // SAFETY: the guest is stopped; nobody writes the context.
-        let (exit, argument) = unsafe { ((*context).exit, (*context).argument) };
+        let mut translator = lock(self.translator);
+        let Context { exit, argument, .. } = *context(&mut translator);
         let (pc, mode) = match translator.exits.get(exit) {
             Some(Exit::Miss(mode)) => (argument, *mode),
             Some(Exit::Link { target }) => *target,
@@ -198,10 +192,8 @@ impl Tracer<'_> {
         }
         let mut regs = regs;
         {
-            let translator = lock(self.translator);
-            let context: *const Context = translator.context.get();
-            // SAFETY: the guest is stopped and answered; nobody writes the context.
-            let context = unsafe { &*context };
+            let mut translator = lock(self.translator);
+            let context = context(&mut translator);
             if context.action != 0 {
                 return Place::Between;
             }
@@ -221,10 +213,8 @@ impl Tracer<'_> {
     /// Before the system call is made the guest stands before its `syscall`; behind it, behind that. A call that a signal interrupted is
     /// restarted by the kernel, which subtracts the two bytes of the instruction: from the guest's pc as well as from ours.
     fn place_in_system_call(&mut self, regs: Registers, stubs: Stubs) -> Place {
-        let translator = lock(self.translator);
-        let context: *const Context = translator.context.get();
-        // SAFETY: the guest is stopped; nobody writes the context.
-        let spilled = unsafe { (*context).spill[0] };
+        let mut translator = lock(self.translator);
+        let spilled = context(&mut translator).spill[0];
         // At its first instruction the continuation is still in r11.
         let continuation = if regs.rip == stubs.syscall { regs.r11 } else { spilled };
         let Some((next, mode)) = translator.continuation(continuation) else { return Place::Between };
