@@ -1,6 +1,6 @@
 # The few commands that a user or a developer needs. Cargo does the building; this adds what cargo does not know of.
 
-.PHONY: demo test bench bench-check bench-baseline bench-tools build build-all tools clean
+.PHONY: demo test fuzz soak bench bench-check bench-baseline bench-tools build build-all tools test-tools clean
 
 FPGRIND := target/release/fpgrind
 FPBENCH := target/release/fpbench
@@ -11,11 +11,21 @@ demo: build
 	gcc -O2 -g examples/plotter.c -o target/demo/plotter -lm
 	cd target/demo && ../../$(FPGRIND) --out report ./plotter
 
-test: build-all
+test: test-tools build-all
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace
 	python3 -B scripts/bench_check.py $(FPGRIND) $(FPBENCH) --fast
+
+# A million instructions in random sequences, natively and in every mode; about six minutes. A seed of the day, unless
+# FPGRIND_FUZZ_SEED names one.
+fuzz: test-tools
+	FPGRIND_FUZZ_INSTRUCTIONS=$${FPGRIND_FUZZ_INSTRUCTIONS:-1000000} FPGRIND_FUZZ_SEED=$${FPGRIND_FUZZ_SEED:-$$(date +%Y%m%d)000} \
+		cargo test --release --test fuzz_instructions -- --nocapture
+
+# The long tests that `make test` leaves out: tens of minutes.
+soak: test-tools build-all
+	cargo test --test soak --test real_programs -- --ignored --test-threads 1
 
 # What every mode costs, and what the peers do; about six minutes.
 bench: build
@@ -43,6 +53,10 @@ build-all: tools
 # GMP's build needs m4, which a fresh machine lacks.
 tools:
 	@scripts/install-tools
+
+# What the tests compile guests with, and the programs that they run.
+test-tools:
+	@scripts/install-tools test
 
 clean:
 	cargo clean

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What fpgrind costs: every mode against the native run, and against its peers where they are installed.
 
-Usage: scripts/bench.py FPGRIND [--only NAME] [--json FILE]
+Usage: scripts/bench.py FPGRIND [--only NAME] [--translation] [--json FILE]
 
 Ratios are of the cost of the same work in the same run of this script: one more repeat of the program's work, start-up
 and translation subtracted, median of several pairs of runs taken in turns. What starting costs is shown by itself.
@@ -12,6 +12,8 @@ import dataclasses
 import json
 import os
 import shutil
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +22,7 @@ from pathlib import Path
 from benchmarks import machine, programs, rows
 from benchmarks.growth import Growth
 from benchmarks.measure import ChildFailed
-from benchmarks.tools import CLANG, CLANG_NATIVE, NATIVE, TOOLS
+from benchmarks.tools import CLANG, CLANG_NATIVE, NATIVE, NONE, TOOLS, VALGRIND
 
 MEGABYTE = 1 << 20
 # With no more operations than that in a repeat, something else than operations takes the time.
@@ -28,9 +30,10 @@ FEW = 100
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="scripts/bench.py FPGRIND [--only NAME] [--json FILE]")
+    parser = argparse.ArgumentParser(usage="scripts/bench.py FPGRIND [--only NAME] [--translation] [--json FILE]")
     parser.add_argument("fpgrind")
     parser.add_argument("--only", help="only programs with this in their name, and no growth")
+    parser.add_argument("--translation", action="store_true", help="only translation without logging, and no growth")
     parser.add_argument("--json", help="also write the figures to this file")
     options = parser.parse_args()
     fpgrind = os.path.abspath(options.fpgrind)
@@ -43,9 +46,12 @@ def main():
         print(f"{missing} is not installed, so {what}; `make bench-tools` installs it.")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        costs = measure_programs(fpgrind, folder, options.only)
-        print_costs(costs)
-        if not options.only:
+        tools = [tool for tool in TOOLS if tool.is_there() and (not options.translation or tool in (NATIVE, NONE))]
+        costs = measure_programs(fpgrind, folder, tools, options.only)
+        print_costs(costs, tools)
+        print_translation(costs)
+        print_requests(fpgrind)
+        if not options.only and not options.translation:
             print_growth(Growth(fpgrind, folder))
     if options.json:
         figures = {name: {tool: dataclasses.asdict(c) for tool, c in row.items()} for name, row in costs.items()}
@@ -63,9 +69,8 @@ def missing_peers():
     return [(name, what) for name, what in absences.items() if not shutil.which(name)]
 
 
-def measure_programs(fpgrind, folder, only):
+def measure_programs(fpgrind, folder, tools, only):
     """Costs by program and tool."""
-    tools = [tool for tool in TOOLS if tool.is_there()]
     jobs = {}
     for program in programs.COMPILED:
         if only and only not in program.name:
@@ -79,7 +84,9 @@ def measure_programs(fpgrind, folder, only):
             jobs[program.name] = commands
     for name, command in programs.interpreted_and_installed(folder).items():
         if not only or only in name:
-            jobs[name] = {tool.name: command for tool in tools if not tool.compiler}
+            # A compiler does little to floats, and takes long enough without being analysed.
+            fit = [NATIVE, NONE, VALGRIND] if name == "C compiler" else tools
+            jobs[name] = {tool.name: command for tool in tools if tool in fit and not tool.compiler}
 
     costs = {}
     for number, (name, commands) in enumerate(jobs.items(), 1):
@@ -98,8 +105,8 @@ def progress(text):
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def print_costs(costs):
-    shown = [tool for tool in TOOLS if tool not in (NATIVE, CLANG_NATIVE) and tool.is_there()]
+def print_costs(costs, tools):
+    shown = [tool for tool in tools if tool not in (NATIVE, CLANG_NATIVE)]
     names = [tool.name for tool in shown]
 
     def ratio(figure):
@@ -134,6 +141,30 @@ def print_costs(costs):
     table(["", NATIVE.name, *names], [
         [name, *(memory(row[t]) if t in row else "-" for t in (NATIVE.name, *names))] for name, row in costs.items()
     ])
+
+
+def print_translation(costs):
+    """What translation costs by itself: without logging, start-up subtracted."""
+    ratios = {
+        name: row[NONE.name].cpu / row[NATIVE.name].cpu
+        for name, row in costs.items()
+        if NONE.name in row and NATIVE.name in row and min(row[NONE.name].cpu, row[NATIVE.name].cpu) > 0
+    }
+    if ratios:
+        mean = statistics.geometric_mean(ratios.values())
+        worst = max(ratios, key=ratios.get)
+        print(f"\nTranslation without logging, geometric mean over {len(ratios)} programs: {times(mean)} the native CPU time")
+        print(f"  at most {times(ratios[worst])}: {worst}")
+
+
+def print_requests(fpgrind):
+    """How often a program has to ask for translations while it starts, and how long that takes."""
+    print("\nRequests of a whole run, translation without logging: how many, and the time that answering them took")
+    for command in (["/bin/true"], ["/usr/bin/python3", "-c", "pass"]):
+        if os.access(command[0], os.X_OK):
+            run = [fpgrind, "--mode", "none", "--statistics", "--", *command]
+            said = subprocess.run(run, capture_output=True, text=True, check=True).stderr
+            print(f"  {' '.join(command)}: {said.removeprefix('fpgrind: ').strip()}")
 
 
 def print_growth(growth):

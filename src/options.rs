@@ -3,6 +3,7 @@
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
 use fpgrind_analysis::Config;
+use fpgrind_dbt::Follow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -45,6 +46,10 @@ pub struct Options {
     #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub max_depth: u16,
 
+    /// Child processes to look into: none, those forked until they execute another program, or all
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = FollowChildren::Fork)]
+    pub follow_children: FollowChildren,
+
     /// Folder for the report [default: ./fpgrind-PROGRAM.PID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -60,6 +65,14 @@ pub struct Options {
     /// Compare what fpgrind computes with what the program did, operation by operation
     #[arg(long)]
     pub check: bool,
+
+    /// Size of the code cache, with K or M if need be: for tests of what happens when it is full
+    #[arg(long, value_name = "BYTES", value_parser = bytes, hide = true)]
+    pub cache_size: Option<u64>,
+
+    /// Say how often the program had to ask for translations, and how long that took: for benchmarks
+    #[arg(long, hide = true)]
+    pub statistics: bool,
 
     /// Print this help
     #[arg(long, short, action = ArgAction::HelpShort)]
@@ -78,6 +91,26 @@ pub enum Mode {
     Log,
     /// Run the program in translation only
     None,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FollowChildren {
+    /// Children run natively
+    None,
+    /// Those forked, until they execute another program
+    Fork,
+    /// Also the programs that they execute
+    All,
+}
+
+impl From<FollowChildren> for Follow {
+    fn from(follow: FollowChildren) -> Follow {
+        match follow {
+            FollowChildren::None => Follow::None,
+            FollowChildren::Fork => Follow::Fork,
+            FollowChildren::All => Follow::All,
+        }
+    }
 }
 
 impl Options {
@@ -123,6 +156,17 @@ fn bits_of_error(text: &str) -> Result<f64, String> {
         Ok(bits) if (0.0..=64.0).contains(&bits) => Ok(bits),
         _ => Err("it must be a number from 0 to 64".into()),
     }
+}
+
+/// `65536`, `64K`, `1M`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.strip_suffix('K').map(|digits| (digits, 1 << 10)) {
+        Some(kibibytes) => kibibytes,
+        None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1 << 20)),
+    };
+    let number: Option<u64> = digits.parse().ok().filter(|_| digits.bytes().all(|digit| digit.is_ascii_digit()));
+    let bytes = number.and_then(|number| number.checked_mul(unit)).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| "it must be a number of bytes, such as 65536, 64K or 1M".into())
 }
 
 #[cfg(test)]
@@ -174,9 +218,31 @@ mod tests {
     }
 
     #[test]
+    fn forked_children_are_followed_unless_told_otherwise() {
+        let followed = |arguments: &[&str]| Follow::from(parse(arguments).expect("valid").follow_children);
+        assert_eq!(followed(&["prog"]), Follow::default());
+        assert_eq!(followed(&["--follow-children", "fork", "prog"]), Follow::Fork);
+        assert_eq!(followed(&["--follow-children=none", "prog"]), Follow::None);
+        assert_eq!(followed(&["--follow-children", "all", "prog"]), Follow::All);
+        let sentence = sentence(&["--follow-children", "some", "prog"]);
+        assert!(sentence.contains("--follow-children") && !sentence.contains('\n'), "{sentence}");
+    }
+
+    #[test]
+    fn the_cache_size_is_in_bytes_or_larger_units() {
+        let size = |text| parse(&["--cache-size", text, "prog"]).expect("valid").cache_size;
+        assert_eq!([size("4096"), size("64K"), size("1M")], [Some(4096), Some(64 << 10), Some(1 << 20)]);
+        assert_eq!(parse(&["prog"]).expect("valid").cache_size, None);
+        for wrong in ["", "K", "0", "1G", "-1", "+1", "1.5M", "99999999999999999999", "18446744073709551615K"] {
+            assert!(!sentence(&["--cache-size", wrong, "prog"]).contains('\n'));
+        }
+    }
+
+    #[test]
     fn help_is_short_and_has_examples() {
         let Err(Misuse::Asked(help)) = parse(&["--help"]) else { panic!("--help prints help") };
         assert!(help.contains("fpgrind ./simulation") && help.lines().count() < 50, "{help}");
+        assert!(help.contains("--follow-children") && !help.contains("--cache-size"), "{help}");
     }
 
     #[test]

@@ -21,18 +21,18 @@ pub fn run(options: &Options) -> Result<End, Failure> {
         Mode::Log => {
             let mut bytes = 0;
             let count = |event: Event<'_>| {
-                if let Event::Records(records) = event {
+                if let Event::Records { bytes: records, .. } = event {
                     bytes += records.len() as u64;
                 }
             };
-            let run = translate(&program, Some(Logging { check: options.check }), count)?;
+            let run = translate(&program, options, Some(Logging { check: options.check }), count)?;
             summary.write(&remarks_of(&run));
             summary.write(&format!("fpgrind: {bytes} bytes of log were written and discarded\n"));
             Ok(run.end)
         }
         Mode::None => {
             // What ran natively matters to an analysis, of which there is none.
-            translate(&program, None, |_| {}).map(|run| run.end)
+            translate(&program, options, None, |_| {}).map(|run| run.end)
         }
     }
 }
@@ -44,7 +44,7 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     };
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
-    let run = translate(program, Some(Logging { check: options.check }), |event| analysis.event(event))?;
+    let run = translate(program, options, Some(Logging { check: options.check }), |event| analysis.event(event))?;
     let findings = analysis.finish();
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),
@@ -60,9 +60,19 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     Ok(if report.findings.check_failures.is_empty() { run.end } else { failed_check(run.end) })
 }
 
-fn translate(program: &Program, logging: Option<Logging>, consumer: impl FnMut(Event<'_>)) -> Result<Run, Failure> {
-    let options = fpgrind_dbt::Options { logging };
-    fpgrind_dbt::run(program, &options, consumer).map_err(|error| Failure::own(error.to_string()))
+fn translate(
+    program: &Program,
+    options: &Options,
+    logging: Option<Logging>,
+    consumer: impl FnMut(Event<'_>),
+) -> Result<Run, Failure> {
+    let run_options =
+        fpgrind_dbt::Options { logging, follow: options.follow_children.into(), cache_bytes: options.cache_size };
+    let run = fpgrind_dbt::run(program, &run_options, consumer).map_err(|error| Failure::own(error.to_string()))?;
+    if options.statistics {
+        say(&format!("{} requests, {:.6} s", run.requests, run.asking.as_secs_f64()));
+    }
+    Ok(run)
 }
 
 /// Writes the report's files. If that fails the summary must still be shown, without promising a folder.

@@ -114,6 +114,34 @@ fn where_ptrace_is_forbidden_fpgrind_says_so() {
     assert!(refused(125, command).contains("ptrace"));
 }
 
+#[test]
+fn where_there_is_no_proc_fpgrind_says_so() {
+    // Only the privileged can take /proc away.
+    let mut allowed = std::process::Command::new("/bin/true");
+    let mut command = fpgrind(&["--quiet", "/bin/true"]);
+    // SAFETY: between fork and exec only system calls are made.
+    unsafe { allowed.pre_exec(hide_proc) };
+    // SAFETY: as above.
+    unsafe { command.pre_exec(hide_proc) };
+    if allowed.status().is_ok() {
+        assert!(refused(125, command).contains("/proc"));
+    } else {
+        eprintln!("/proc cannot be taken away here: not tested");
+    }
+}
+
+/// In a mount namespace of the process's own.
+fn hide_proc() -> std::io::Result<()> {
+    let nothing = std::ptr::null();
+    // SAFETY: plain system calls; the strings are constants.
+    let hidden = unsafe {
+        libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(nothing, c"/".as_ptr(), nothing, libc::MS_REC | libc::MS_PRIVATE, nothing.cast()) == 0
+            && libc::umount2(c"/proc".as_ptr(), libc::MNT_DETACH) == 0
+    };
+    if hidden { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
 /// As containers and hardened systems do it: ptrace fails with EPERM from here on.
 fn forbid_ptrace() -> std::io::Result<()> {
     let filter = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };

@@ -12,87 +12,28 @@ mod dropped;
 mod forms;
 #[path = "single_operation/operands.rs"]
 mod operands;
+#[path = "common/random.rs"]
+mod random;
 #[path = "single_operation/record.rs"]
 mod record;
+#[path = "single_operation/run.rs"]
+mod run;
 
 use cpu::{Cpu, State};
 use dropped::{may_drop, may_drop_part};
 use forms::{Form, OPERAND, immediates, instruction, name};
-use fpgrind_analysis::log::Event;
+use fpgrind_analysis::Analysis;
 use fpgrind_analysis::native::{Direction, compare, to_integer};
-use fpgrind_analysis::{Analysis, Config};
-use fpgrind_frontend_x86::{LiftOptions, lift, lifted};
-use fpgrind_ir::{Block, Cond, GuestInstr, Op, Operator, Place, Reg, Stmt, Type, Value, When, assign_slots};
+use fpgrind_frontend_x86::lifted;
+use fpgrind_ir::{Block, Cond, Op, Operator, Place, Reg, Stmt, Type, Value};
 use iced_x86::{Code, Instruction, OpKind};
 use operands::Random;
 use record::{Moment, address};
+use run::Run;
 
 const NEAREST: u32 = 0x1f80;
 /// Rounding down, up and to zero; flush-to-zero with denormals-are-zeros (Intel SDM volume 1, figure 10-3).
 const MODES: [u32; 5] = [NEAREST, NEAREST | 1 << 13, NEAREST | 2 << 13, NEAREST | 3 << 13, NEAREST | 1 << 15 | 1 << 6];
-
-/// Bits in which the sum of any product of doubles and any double is exact: from 2^2048 down to 2^-2148. With less, a product
-/// halfway between two doubles hides to which side of it a tiny summand moves it.
-const EXACT_FMA: u32 = 4200;
-
-/// Instructions with their bytes, run one after the other.
-struct Run {
-    instrs: Vec<Instruction>,
-    moments: Vec<Moment>,
-}
-
-impl Run {
-    fn new(cpu: &mut Cpu, program: &[(Instruction, Vec<u8>)], state: State) -> Run {
-        let moment =
-            |cpu: &mut Cpu, state| Moment { state, memory: *cpu.memory(), memory_address: cpu.memory_address() };
-        let mut moments = vec![moment(cpu, state)];
-        for (_, bytes) in program {
-            let before = moments[moments.len() - 1].state.clone();
-            let after = cpu.run(bytes, &before);
-            moments.push(moment(cpu, after));
-        }
-        Run { instrs: program.iter().map(|(instr, _)| *instr).collect(), moments }
-    }
-
-    fn before(&self) -> &Moment {
-        &self.moments[0]
-    }
-
-    fn after(&self) -> &Moment {
-        &self.moments[self.moments.len() - 1]
-    }
-
-    fn lift(&self, constant_memory: bool) -> Block {
-        let constants = |address: u64, buffer: &mut [u8]| {
-            let bytes = self.before().load(address).to_le_bytes();
-            buffer.copy_from_slice(&bytes[..buffer.len()]);
-            constant_memory
-        };
-        lift(&self.instrs, &LiftOptions { check: true, constants: &constants })
-    }
-
-    fn analyse(&self, block: &Block) -> Analysis {
-        let fused = |stmt: &Stmt| matches!(stmt.op, Op::Apply { operator, .. } if operator.traced().0 == Operator::Fma);
-        let mut config = Config::default();
-        if block.stmts.iter().any(fused) {
-            config.precision = EXACT_FMA;
-        }
-        let mut analysis = Analysis::new(config);
-        let mxcsr = set_mxcsr(self.before().state.mxcsr);
-        for (number, block) in [(1, &mxcsr), (2, block)] {
-            analysis.event(Event::Block(number, block.clone()));
-            analysis.event(Event::Records(&record::write(number, block, &self.moments)));
-        }
-        analysis
-    }
-}
-
-fn set_mxcsr(mxcsr: u32) -> Block {
-    let mut block = Block { instrs: vec![GuestInstr { pc: 1, len: 1 }], ..Block::default() };
-    let value = block.push(0, When::Before, Some(Type::B32), Op::Const { bits: mxcsr as u128 });
-    block.push(0, When::Before, None, Op::SetMxcsr { value });
-    assign_slots(block)
-}
 
 /// Makes the state fit to be run from, for instructions that fault on most others.
 fn prepare(cpu: &mut Cpu, code: Code, random: &mut Random, mxcsr: u32) -> State {
@@ -252,7 +193,7 @@ fn check_reals(run: &Run, block: &Block, analysis: &Analysis, what: &str) -> usi
         let Op::Apply { operator, .. } = block.stmts[value.index()].op else { continue };
         let ty = block.type_of(value).unwrap();
         let native = native(run.after(), place, ty);
-        let shadow = analysis.register(place, ty).unwrap_or_else(|| panic!("{what}: no shadow in {place}"));
+        let shadow = analysis.register(0, place, ty).unwrap_or_else(|| panic!("{what}: no shadow in {place}"));
         assert_eq!(shadow.native, native, "{what}: native bits of {place}");
         let rounds = matches!(
             operator,
@@ -400,7 +341,7 @@ fn sequences_of_lifted_instructions_do_what_the_cpu_does() {
                 if place.offset as usize + ty.bytes() > end {
                     continue;
                 }
-                if let Some(shadow) = analysis.register(place, ty) {
+                if let Some(shadow) = analysis.register(0, place, ty) {
                     assert_eq!(shadow.native, native(after, place, ty), "{place} after {what}");
                     shadows[matches!(place.reg, Reg::Gpr(_)) as usize] += 1;
                 }
@@ -411,7 +352,7 @@ fn sequences_of_lifted_instructions_do_what_the_cpu_does() {
                 continue;
             }
             for address in (memory..memory + 256).step_by(4) {
-                if let Some(shadow) = analysis.memory(address, ty) {
+                if let Some(shadow) = analysis.memory(0, address, ty) {
                     let bits = after.load(address) as u64;
                     let bits = if ty == Type::F32 { bits & 0xffff_ffff } else { bits };
                     assert_eq!(shadow.native, bits, "memory at {address:#x} after {what}");

@@ -48,7 +48,9 @@ fn main() {
 
 fn measure(what: &str, text: &str, runs: u64, mut fields: impl FnMut(u64, &mut f64) -> [u64; 4]) {
     let mut analysis = Analysis::new(Config::default());
-    analysis.event(Event::Block(1, parse_block(text).expect("a block")));
+    analysis.event(Event::Process { process: 0, forked_from: None });
+    analysis.event(Event::Thread { thread: 0, process: 0, cloned_from: None });
+    analysis.event(Event::Block { process: 0, number: 1, block: parse_block(text).expect("a block") });
     let mut sum = 0.0;
     let mut bytes = Vec::new();
     for i in 0..runs {
@@ -57,7 +59,7 @@ fn measure(what: &str, text: &str, runs: u64, mut fields: impl FnMut(u64, &mut f
         bytes.extend([0; 8]);
     }
     let start = Instant::now();
-    analysis.event(Event::Records(&bytes));
+    analysis.event(Event::Records { thread: 0, bytes: &bytes });
     let operations = analysis.operations();
     let each = start.elapsed().as_nanos() as f64 / operations as f64;
     println!("{what}: {each:.0} ns an operation, {operations} operations");

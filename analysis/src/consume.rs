@@ -4,31 +4,38 @@
 //! cannot be is counted, and the rest of its chunk is skipped.
 
 use crate::Config;
-use crate::findings::{CheckFailure, Findings, SpotKind, Totals};
-use crate::log::{self, Event, Module, Origin, Output};
+use crate::findings::{CheckFailure, Findings, Totals};
+use crate::guests::{Guests, Unknown};
+use crate::location::Locations;
+use crate::log::{self, Event, Output};
 use crate::mpfr::Mpfr;
 use crate::operation::Operations;
 use crate::program::Program;
 use crate::real::Real;
-use crate::run::Thread;
-use crate::shadow::Value;
-use crate::spots::{Spots, Visit};
+use crate::run::{Frame, Running};
+use crate::spots::Spots;
 use crate::trace::Node;
 use crate::{error, finish};
 use fpgrind_ir::{Block, Place, Type};
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
 
 /// A running analysis: feed it the log's events in order, then ask it to finish.
 pub struct Analysis<R: Real = Mpfr> {
-    pub(crate) operations: Operations<R>,
-    pub(crate) spots: Spots,
-    pub(crate) thread: Thread<R>,
-    programs: FxHashMap<u32, Rc<Program>>,
-    output_functions: FxHashMap<u32, String>,
-    pub(crate) modules: Vec<Module>,
-    pub(crate) totals: Totals,
-    pub(crate) check_failures: Vec<CheckFailure>,
+    pub(crate) guests: Guests<R>,
+    programs: FxHashMap<u32, Program>,
+    pub(crate) books: Books<R>,
+}
+
+/// What all threads write into.
+pub(crate) struct Books<R> {
+    pub operations: Operations<R>,
+    pub spots: Spots,
+    pub locations: Locations,
+    pub output_functions: FxHashMap<u32, String>,
+    pub totals: Totals,
+    pub check_failures: Vec<CheckFailure>,
+    /// The values of the block being run. No thread needs them longer than that.
+    pub frame: Frame<R>,
 }
 
 /// A shadow as it stands, for tests.
@@ -54,41 +61,57 @@ impl<R: Real> Analysis<R> {
         let operations = Operations::new(&config);
         let max_depth = operations.pruner.max_depth();
         Analysis {
-            operations,
-            spots: Spots::new(max_depth),
-            thread: Thread::new(),
+            guests: Guests::new(),
             programs: FxHashMap::default(),
-            output_functions: FxHashMap::default(),
-            modules: Vec::new(),
-            totals: Totals::default(),
-            check_failures: Vec::new(),
+            books: Books {
+                operations,
+                spots: Spots::new(max_depth),
+                locations: Locations::default(),
+                output_functions: FxHashMap::default(),
+                totals: Totals::default(),
+                check_failures: Vec::new(),
+                frame: Frame::new(),
+            },
         }
     }
 
     pub fn event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Module(module) => self.modules.push(module),
-            Event::Block(number, block) => self.block(number, &block),
+        let Analysis { guests, books, .. } = self;
+        let done = match event {
+            Event::Process { process, forked_from } => guests.begin_process(process, forked_from),
+            Event::Thread { thread, process, cloned_from } => guests.begin_thread(thread, process, cloned_from),
+            Event::ThreadEnded(thread) => guests.end_thread(thread),
+            Event::ProcessEnded(process) => guests.end_process(process),
+            Event::Module { process, module } => guests.map(process, &module, &mut books.locations),
+            Event::Unmapped { process, start, end } => guests.unmap(process, start, end),
+            Event::Block { process, number, block } => self.block(process, number, &block),
             Event::OutputFunction(number, name) => {
-                self.output_functions.insert(number, name);
+                books.output_functions.insert(number, name);
+                Ok(())
             }
-            Event::Records(bytes) => self.records(bytes),
+            Event::Records { thread, bytes } => {
+                self.records(thread, bytes);
+                Ok(())
+            }
+        };
+        if done.is_err() {
+            self.books.totals.corrupt_records += 1;
         }
     }
 
     /// Operations on floats shadowed so far.
     pub fn operations(&self) -> u64 {
-        self.operations.count
+        self.books.operations.count
     }
 
-    /// The shadow of the float in a place, if it has one.
-    pub fn register(&self, place: Place, ty: Type) -> Option<Shadow> {
-        self.thread.registers.shadow(place, ty).map(|node| shadow(node))
+    /// The shadow of the float in a place of a thread, if it has one.
+    pub fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {
+        self.guests.thread(thread)?.registers.shadow(place, ty).map(|node| shadow(node))
     }
 
-    /// The shadow of the float at an address, if it has one.
-    pub fn memory(&self, address: u64, ty: Type) -> Option<Shadow> {
-        self.thread.memory.shadow(address, ty).map(|node| shadow(node))
+    /// The shadow of the float at an address in a process, if it has one.
+    pub fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow> {
+        self.guests.process(process)?.memory.shadow(address, ty).map(|node| shadow(node))
     }
 
     pub fn finish(self) -> Findings {
@@ -96,76 +119,50 @@ impl<R: Real> Analysis<R> {
     }
 
     /// A block that makes no sense is refused, and its records are then unknown.
-    fn block(&mut self, number: u32, block: &Block) {
-        match Program::new(block, &mut self.operations.sites, &mut self.spots) {
+    fn block(&mut self, process: u32, number: u32, block: &Block) -> Result<(), Unknown> {
+        self.programs.remove(&number);
+        let mappings = &self.guests.process(process).ok_or(Unknown)?.mappings;
+        let Books { operations, spots, locations, .. } = &mut self.books;
+        let locate = |pc| locations.number(mappings.instruction(pc));
+        match Program::new(block, locate, &mut operations.sites, spots) {
             Some(program) if number != log::OUTPUT => {
-                self.programs.insert(number, Rc::new(program));
+                self.programs.insert(number, program);
+                Ok(())
             }
-            _ => {
-                self.programs.remove(&number);
-                self.totals.corrupt_records += 1;
-            }
+            _ => Err(Unknown),
         }
     }
 
-    fn records(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            match self.record(bytes) {
-                Some(length) => bytes = &bytes[length..],
-                None => {
-                    self.totals.corrupt_records += 1;
-                    self.totals.skipped_bytes += bytes.len() as u64;
-                    return;
-                }
+    fn records(&mut self, thread: u32, mut bytes: &[u8]) {
+        if let Some((thread, process)) = self.guests.running(thread) {
+            let mut running = Running { thread, process, books: &mut self.books };
+            while let Some(length) = record(&self.programs, &mut running, bytes) {
+                bytes = &bytes[length..];
             }
         }
+        if !bytes.is_empty() {
+            self.books.totals.corrupt_records += 1;
+            self.books.totals.skipped_bytes += bytes.len() as u64;
+        }
     }
+}
 
-    /// Runs the record at the start of `bytes`; its length, or nothing if it cannot be one.
-    fn record(&mut self, bytes: &[u8]) -> Option<usize> {
-        let number = log::u32_at(bytes, 0)?;
-        if number == log::OUTPUT {
-            let (output, length) = Output::decode(bytes)?;
-            self.output(output);
-            return Some(length);
-        }
-        let program = self.programs.get(&number)?.clone();
-        let record = bytes.get(..program.record)?;
-        if record.is_empty() {
-            return None;
-        }
-        self.totals.blocks += 1;
-        self.run(&program, record);
-        Some(record.len())
+/// Runs the record at the start of `bytes`; its length, or nothing if it cannot be one.
+fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>, bytes: &[u8]) -> Option<usize> {
+    let number = log::u32_at(bytes, 0)?;
+    if number == log::OUTPUT {
+        let (output, length) = Output::decode(bytes)?;
+        running.output(output);
+        return Some(length);
     }
-
-    fn output(&mut self, output: Output) {
-        let function = self.output_functions.get(&output.function).cloned();
-        let function = function.unwrap_or_else(|| "an output function".into());
-        for (argument, arg) in output.args.iter().enumerate() {
-            let kind = SpotKind::Output {
-                function: function.clone(),
-                argument: argument as u32,
-                conversion: arg.conversion as char,
-            };
-            let stale = &mut self.totals.stale_shadows;
-            let value = match (arg.origin, arg.origin.place()) {
-                (Origin::Memory(address), _) => self.thread.memory.load(address, Type::F64, arg.bits as u128, stale),
-                (_, Some(place)) => self.thread.registers.live(place, Type::F64, arg.bits as u128, stale),
-                (_, None) => Value::plain(arg.bits as u128),
-            };
-            let term = value.term_at(0, Type::F64);
-            let spot = self.spots.number(output.pc, kind);
-            self.spots.execute(spot);
-            let visit = Visit {
-                wrong: self.operations.is_error(term.ulps()),
-                culprit: &term,
-                shown: &term,
-                influences: term.influences(),
-            };
-            self.spots.visit(spot, visit, &mut self.operations.sets);
-        }
+    let program = programs.get(&number)?;
+    let record = bytes.get(..program.record)?;
+    if record.is_empty() {
+        return None;
     }
+    running.books.totals.blocks += 1;
+    running.run(program, record);
+    Some(record.len())
 }
 
 fn shadow<R>(node: &Node<R>) -> Shadow {

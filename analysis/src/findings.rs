@@ -1,8 +1,10 @@
-//! What the analysis found: plain data, addressed by guest pc. Turning addresses into names and lines is the report's work.
+//! What the analysis found: plain data, addressed by file and address in it. Turning addresses into names and lines is the report's work.
 
 use crate::expr::Expr;
+use crate::location::Location;
 use crate::log::Module;
 use fpgrind_ir::{Cond, Operator, Type};
+use std::path::PathBuf;
 
 /// The result of analysing a log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,7 +14,9 @@ pub struct Findings {
     /// All spots, in order of first execution.
     pub spots: Vec<Spot>,
     pub totals: Totals,
-    /// Where the code at the addresses came from.
+    /// What [`Location::file`] counts.
+    pub files: Vec<PathBuf>,
+    /// What was mapped as code, each piece of a file once: where it lay first, in whichever process.
     pub modules: Vec<Module>,
     /// Disagreements between native results and what the shadow program predicted. Each is a bug of ours.
     pub check_failures: Vec<CheckFailure>,
@@ -21,7 +25,7 @@ pub struct Findings {
 /// An operation whose local error passed the threshold, generalised over its erroneous executions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
-    pub pc: u64,
+    pub location: Location,
     pub operator: Operator,
     /// Precision of the operation's result: `F32` or `F64`.
     pub ty: Type,
@@ -75,7 +79,7 @@ pub struct Ranges {
 /// A place where floats leave the world of floats: where an error becomes visible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spot {
-    pub pc: u64,
+    pub location: Location,
     pub kind: SpotKind,
     pub count: u64,
     /// Executions with an error over the threshold; for decisions, those that go the other way in the reals.
@@ -88,7 +92,7 @@ pub struct Spot {
     /// How the wrong values came about, generalised over them; shown where no single cause is to blame.
     pub expr: Option<Expr>,
     /// The operations behind a wrong value without a cause, most frequent first.
-    pub accumulated_in: Vec<u64>,
+    pub accumulated_in: Vec<Location>,
     /// Indices into [`Findings::causes`].
     pub causes: Vec<usize>,
 }
@@ -111,6 +115,9 @@ pub enum SpotKind {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
+    /// Address spaces and threads that were followed.
+    pub processes: u64,
+    pub threads: u64,
     /// Operations on floats that were shadowed.
     pub operations: u64,
     pub blocks: u64,
@@ -118,7 +125,7 @@ pub struct Totals {
     pub stale_shadows: u64,
     /// Calls of library functions whose results were far from what the name promises: taken as they are.
     pub misnamed_calls: u64,
-    /// Records that could not be read; the rest of their chunk is skipped.
+    /// Records that could not be read, whereupon the rest of their chunk is skipped, and announcements that made no sense.
     pub corrupt_records: u64,
     /// Bytes of log skipped for that reason.
     pub skipped_bytes: u64,
@@ -127,7 +134,7 @@ pub struct Totals {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckFailure {
-    pub pc: u64,
+    pub location: Location,
     pub native: u128,
     pub predicted: u128,
 }

@@ -1,20 +1,23 @@
 //! From the analysis's state to what it found: causes that reach a wrong spot, spots, totals.
 
 use crate::antiunify::Generaliser;
-use crate::consume::Analysis;
+use crate::consume::{Analysis, Books};
 use crate::findings::{Cause, Findings, Spot, SpotKind};
+use crate::location::{Location, Locations};
 use crate::real::Real;
 use crate::site::{Site, State};
 use crate::spots::SpotState;
 
 pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
-    let Analysis { mut operations, spots, modules, mut totals, check_failures, .. } = analysis;
+    let Analysis { guests, books, .. } = analysis;
+    let Books { mut operations, spots, locations, mut totals, check_failures, .. } = books;
     totals.operations = operations.count;
+    (totals.processes, totals.threads) = (guests.processes_begun, guests.threads_begun);
     let precision = operations.precision();
     let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();
     states.sort_by_key(|spot| spot.order);
     let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
-    let mut spots: Vec<Spot> = states.into_iter().map(spot).collect();
+    let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &locations)).collect();
 
     let mut candidates: Vec<u32> = influences.concat();
     candidates.sort_unstable();
@@ -25,20 +28,21 @@ pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
             let mut reaches: Vec<usize> =
                 (0..spots.len()).filter(|spot| influences[*spot].contains(&candidate)).collect();
             reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
-            let cause = cause(operations.sites.get_mut(candidate as usize)?, precision, reaches)?;
-            Some((candidate, cause))
+            let site = operations.sites.get_mut(candidate as usize)?;
+            let location = locations.get(site.key.at);
+            Some((candidate, cause(site, location, precision, reaches)?))
         })
         .collect();
     causes.sort_by(|(_, a), (_, b)| {
         let damage = |cause: &Cause| output_damage(cause, &spots);
         let weight = |cause: &Cause| cause.max_bits * cause.erroneous as f64;
-        damage(b).total_cmp(&damage(a)).then(weight(b).total_cmp(&weight(a))).then(a.pc.cmp(&b.pc))
+        damage(b).total_cmp(&damage(a)).then(weight(b).total_cmp(&weight(a))).then(a.location.cmp(&b.location))
     });
     for (spot, influences) in spots.iter_mut().zip(&influences) {
         spot.causes = (0..causes.len()).filter(|cause| influences.contains(&causes[*cause].0)).collect();
     }
     let causes = causes.into_iter().map(|(_, cause)| cause).collect();
-    Findings { causes, spots, totals, modules, check_failures }
+    Findings { causes, spots, totals, files: locations.files, modules: locations.modules, check_failures }
 }
 
 /// Bits lost in outputs that a cause reaches, over all of them.
@@ -48,12 +52,12 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
 }
 
-fn cause<R: Real>(site: &mut Site<R>, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
     let State::Candidate(candidate) = &mut site.state else { return None };
     candidate.general.shorten::<R>(precision);
     let (expr, variables) = candidate.general.generalisation();
     Some(Cause {
-        pc: site.key.pc,
+        location,
         operator: site.key.operator,
         ty: site.key.ty,
         expr,
@@ -70,9 +74,9 @@ fn cause<R: Real>(site: &mut Site<R>, precision: u32, reaches: Vec<usize>) -> Op
     })
 }
 
-fn spot(state: &SpotState) -> Spot {
+fn spot(state: &SpotState, locations: &Locations) -> Spot {
     Spot {
-        pc: state.pc,
+        location: locations.get(state.at),
         kind: state.kind.clone(),
         count: state.count,
         wrong: state.wrong,
@@ -81,7 +85,7 @@ fn spot(state: &SpotState) -> Spot {
         computed: state.computed,
         correct: state.correct,
         expr: state.general.as_ref().map(Generaliser::one_turn),
-        accumulated_in: state.accumulated_in(),
+        accumulated_in: state.accumulated_in(locations),
         causes: Vec::new(),
     }
 }

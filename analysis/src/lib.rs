@@ -1,10 +1,11 @@
 //! The analysis: a pure function from a log to findings.
 //!
 //! [`log`] is what comes in, [`Findings`] is what goes out. In between: `consume` reads the log, `program` turns each announced
-//! block into a shadow program and `run` runs it on the block's records; `shadow` and `memory` hold which place shadows which value;
+//! block into a shadow program and `run` runs it on the block's records; `guests` are the threads and processes that they come from,
+//! `location` tells what code is at an address of theirs; `shadow` and `memory` hold which place shadows which value;
 //! `operation` computes one operation in floats and in reals and finds its local error; `trace` remembers how values came
 //! about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats.
-//! Nothing here knows of processes, files or symbols.
+//! Nothing here starts a process, opens a file or knows a symbol.
 
 mod antiunify;
 mod bitwise;
@@ -14,7 +15,9 @@ mod evaluate;
 mod expr;
 mod findings;
 mod finish;
+mod guests;
 mod influence;
+mod location;
 pub mod log;
 mod memory;
 mod mpfr;
@@ -33,6 +36,7 @@ pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
 pub use expr::Expr;
 pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Spot, SpotKind, Totals, Variable};
+pub use location::Location;
 pub use mpfr::Mpfr;
 pub use real::Real;
 

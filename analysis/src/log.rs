@@ -1,7 +1,8 @@
 //! The log: what the guest stream writes and the analysis reads.
 //!
-//! A log is a sequence of [`Event`]s. Blocks are announced before their first record. Records come in chunks; a
-//! record never crosses a chunk's end. Each begins with its block's number in the low four bytes of an eight-byte header
+//! A log is a sequence of [`Event`]s: of all processes and threads of the guest, each by its number, in an order in which they
+//! could have happened. Whatever an event speaks of was announced before. Blocks are announced before their first record.
+//! Records come in chunks, each of one thread; a record never crosses a chunk's end. Each begins with its block's number in the low four bytes of an eight-byte header
 //! and is as long as the block says. Number [`OUTPUT`] marks the one kind of record that has a length of its own:
 //! the floats handed to an output function.
 //!
@@ -13,18 +14,52 @@ use std::path::PathBuf;
 /// The record number of [`Output`] records; blocks count from 1.
 pub const OUTPUT: u32 = 0;
 
+/// Processes and threads are numbered by whoever writes the log. A number is used again only after what bore it has ended.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// Guest code mapped from a file: what gives its addresses names.
-    Module(Module),
-    /// From now on records with this number belong to this block.
-    Block(u32, Block),
+    /// A new address space: the first program's, a forked child's, or that of a program that a process turned into by exec (then
+    /// the process gets a new number). A fork begins with what its maker's process has at this moment, so what the maker's threads
+    /// wrote before they saw the fork comes first.
+    Process {
+        process: u32,
+        forked_from: Option<u32>,
+    },
+    /// A thread begins. If another made it, by clone or fork, it begins with the registers that its maker has at this moment.
+    Thread {
+        thread: u32,
+        process: u32,
+        cloned_from: Option<u32>,
+    },
+    ThreadEnded(u32),
+    /// Threads that it still has end with it.
+    ProcessEnded(u32),
+    /// Code is mapped from a file, in the place of what was there: what gives its addresses names.
+    Module {
+        process: u32,
+        module: Module,
+    },
+    /// What is mapped in this range from now on came from no module that was announced.
+    Unmapped {
+        process: u32,
+        start: u64,
+        end: u64,
+    },
+    /// From now on records with this number belong to this block, in all processes: a fork uses its maker's blocks. The addresses
+    /// in it are those of this process.
+    Block {
+        process: u32,
+        number: u32,
+        block: Block,
+    },
     /// From now on [`Output`] records with this function number mean this function.
     OutputFunction(u32, String),
-    Records(&'a [u8]),
+    Records {
+        thread: u32,
+        bytes: &'a [u8],
+    },
 }
 
-/// A mapping of code into the guest. An address `a` in it is `a - bias` in the file's own addressing.
+/// A mapping of code into a process. An address `a` in it is `a - bias` in the file's own addressing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
     pub path: PathBuf,

@@ -4,10 +4,14 @@
 //! therefore also says at which of them its float begins, and floats at any address fit without another table. A store
 //! removes what begins where it writes; what begins before it and reaches into it no longer agrees with the bits there.
 
-use crate::shadow::{Part, Value};
+use crate::shadow::{GRANULES, Part, Value};
 use crate::trace::Node;
 use fpgrind_ir::{GRANULE, Type};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::collections::hash_map::{Entry, OccupiedEntry};
+use std::ops::Range;
 use std::rc::Rc;
 
 const SLOTS: usize = 1024;
@@ -15,21 +19,40 @@ const PAGE: u64 = (SLOTS * GRANULE) as u64;
 /// One GiB of guest memory with floats in it. Beyond that new shadows are not kept: the bits still are right.
 const MAX_PAGES: usize = 1 << 18;
 
+/// How many pages there are in all memories together.
+#[derive(Clone, Default)]
+pub struct Pages(Rc<Cell<usize>>);
+
 struct Page<R> {
-    parts: Box<[Part<R>]>,
+    parts: [Part<R>; SLOTS],
     /// Where in its four bytes a slot's float begins.
     offsets: [u8; SLOTS],
     occupied: usize,
+    pages: Pages,
 }
 
+/// The shadows of an address space. A copy shares the original's pages until one of the two writes to them.
 pub struct Memory<R> {
-    pages: FxHashMap<u64, Page<R>>,
+    pages: FxHashMap<u64, Rc<Page<R>>>,
+    all: Pages,
+}
+
+impl<R> Clone for Memory<R> {
+    fn clone(&self) -> Memory<R> {
+        Memory { pages: self.pages.clone(), all: self.all.clone() }
+    }
+}
+
+impl Pages {
+    fn is_full(&self) -> bool {
+        self.0.get() >= MAX_PAGES
+    }
 }
 
 impl<R> Page<R> {
-    fn new() -> Page<R> {
-        let parts = std::iter::repeat_with(|| Part::None).take(SLOTS).collect();
-        Page { parts, offsets: [0; SLOTS], occupied: 0 }
+    fn new(pages: &Pages) -> Rc<Page<R>> {
+        pages.0.update(|count| count + 1);
+        Rc::new(Page { parts: [const { Part::None }; SLOTS], offsets: [0; SLOTS], occupied: 0, pages: pages.clone() })
     }
 
     fn set(&mut self, slot: usize, offset: u8, part: Part<R>) {
@@ -38,11 +61,28 @@ impl<R> Page<R> {
         self.parts[slot] = part;
         self.offsets[slot] = offset;
     }
+
+    fn holds_any(&self, slots: Range<usize>) -> bool {
+        self.occupied > 0 && self.parts[slots].iter().any(|part| !part.is_none())
+    }
+}
+
+impl<R> Clone for Page<R> {
+    fn clone(&self) -> Page<R> {
+        self.pages.0.update(|count| count + 1);
+        Page { parts: self.parts.clone(), pages: self.pages.clone(), ..*self }
+    }
+}
+
+impl<R> Drop for Page<R> {
+    fn drop(&mut self) {
+        self.pages.0.update(|count| count - 1);
+    }
 }
 
 impl<R> Memory<R> {
-    pub fn new() -> Memory<R> {
-        Memory { pages: FxHashMap::default() }
+    pub fn new(all: &Pages) -> Memory<R> {
+        Memory { pages: FxHashMap::default(), all: all.clone() }
     }
 
     pub fn store(&mut self, address: u64, ty: Type, value: &Value<R>) {
@@ -56,7 +96,9 @@ impl<R> Memory<R> {
             let in_page = (touched - granule).min(SLOTS - first);
             let new = granule..(granule + in_page).min(granules).max(granule);
             let wanted = value.parts[new].iter().enumerate().any(|(i, part)| keeps(part, granule + i, ty));
-            if let Some(page) = self.page(number, wanted) {
+            let page =
+                if wanted { self.page_for_shadows(number) } else { self.page_with(number, first..first + in_page) };
+            if let Some(page) = page {
                 for slot in first..first + in_page {
                     let part = value.parts.get(granule).filter(|part| granule < granules && keeps(part, granule, ty));
                     match part {
@@ -80,20 +122,20 @@ impl<R> Memory<R> {
         while granule < ty.granules() {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
             let in_page = (ty.granules() - granule).min(SLOTS - first);
-            if let Some(page) = self.pages.get_mut(&number).filter(|page| page.occupied > 0) {
-                for slot in first..first + in_page {
-                    if !page.parts[slot].is_none()
-                        && page.offsets[slot] == offset
-                        && value.accept(granule, ty, &page.parts[slot])
-                    {
-                        page.set(slot, 0, Part::None);
-                        *stale += 1;
+            if let Some(page) = self.pages.get(&number).filter(|page| page.occupied > 0) {
+                let mut outdated = [false; GRANULES];
+                for (i, outdated) in outdated.iter_mut().enumerate().take(in_page) {
+                    let part = &page.parts[first + i];
+                    if !part.is_none() && page.offsets[first + i] == offset {
+                        *outdated = value.accept(granule + i, ty, part);
                     }
-                    granule += 1;
                 }
-            } else {
-                granule += in_page;
+                if outdated != [false; GRANULES] {
+                    self.forget(number, first, &outdated);
+                    *stale += outdated.iter().filter(|outdated| **outdated).count() as u64;
+                }
             }
+            granule += in_page;
         }
         value
     }
@@ -104,29 +146,30 @@ impl<R> Memory<R> {
             return;
         }
         let mut moved = Vec::new();
-        self.for_each_page(from, length, |page, start, first, last| {
-            for slot in first..=last {
-                let distance = start + (slot * GRANULE) as u64 + page.offsets[slot] as u64;
+        for (number, slots) in self.pages_within(from, length) {
+            let page = &self.pages[&number];
+            for slot in slots {
+                let begins = begin_of(number, slot, page);
                 let part = &page.parts[slot];
                 if !part.is_none()
-                    && distance.checked_sub(from).is_some_and(|d| d.saturating_add(part.bytes() as u64) <= length)
+                    && begins.checked_sub(from).is_some_and(|d| d.saturating_add(part.bytes() as u64) <= length)
                 {
-                    moved.push((distance - from, part.clone()));
+                    moved.push((begins - from, part.clone()));
                 }
             }
-        });
-        self.for_each_page(to, length, |page, start, first, last| {
-            for slot in first..=last {
-                let begins = start + (slot * GRANULE) as u64 + page.offsets[slot] as u64;
-                if begins.checked_sub(to).is_some_and(|distance| distance < length) {
+        }
+        for (number, slots) in self.pages_within(to, length) {
+            let Some(page) = self.page_with(number, slots.clone()) else { continue };
+            for slot in slots {
+                if begin_of(number, slot, page).checked_sub(to).is_some_and(|distance| distance < length) {
                     page.set(slot, 0, Part::None);
                 }
             }
-        });
+        }
         for (distance, part) in moved {
             let address = to.wrapping_add(distance);
             let (number, slot) = locate(address);
-            if let Some(page) = self.page(number, true) {
+            if let Some(page) = self.page_for_shadows(number) {
                 page.set(slot, (address % GRANULE as u64) as u8, part);
             }
         }
@@ -142,40 +185,71 @@ impl<R> Memory<R> {
         }
     }
 
-    fn page(&mut self, number: u64, wanted: bool) -> Option<&mut Page<R>> {
-        if wanted && self.pages.len() < MAX_PAGES {
-            return Some(self.pages.entry(number).or_insert_with(Page::new));
+    fn forget(&mut self, number: u64, first: usize, which: &[bool]) {
+        if let Some(page) = self.page_with(number, first..(first + which.len()).min(SLOTS)) {
+            for (i, _) in which.iter().enumerate().filter(|(_, forget)| **forget) {
+                page.set(first + i, 0, Part::None);
+            }
         }
-        self.pages.get_mut(&number)
     }
 
-    /// Calls `f` with each page in the range that holds anything, its address, and the first and last slot in the range.
-    fn for_each_page(&mut self, address: u64, length: u64, mut f: impl FnMut(&mut Page<R>, u64, usize, usize)) {
-        let Some(length) = length.checked_sub(1) else { return };
-        let last = address.saturating_add(length);
-        let (first_page, last_page) = (address / PAGE, last / PAGE);
-        let mut visit = |number: u64, page: &mut Page<R>| {
-            let from = if number == first_page { locate(address).1 } else { 0 };
-            let to = if number == last_page { locate(last).1 } else { SLOTS - 1 };
-            if page.occupied > 0 {
-                f(page, number * PAGE, from, to);
-            }
-        };
-        if last_page - first_page < self.pages.len() as u64 {
-            for number in first_page..=last_page {
-                if let Some(page) = self.pages.get_mut(&number) {
-                    visit(number, page);
+    /// The page to put shadows into: none if there are too many.
+    fn page_for_shadows(&mut self, number: u64) -> Option<&mut Page<R>> {
+        match self.pages.entry(number) {
+            Entry::Vacant(vacant) => {
+                if self.all.is_full() {
+                    return None;
                 }
+                Rc::get_mut(vacant.insert(Page::new(&self.all)))
             }
-        } else {
-            // Fewer pages exist than the range spans. Their order does not matter: slots move independently.
-            for (number, page) in &mut self.pages {
-                if (first_page..=last_page).contains(number) {
-                    visit(*number, page);
-                }
-            }
+            Entry::Occupied(page) => own(page, &self.all),
         }
     }
+
+    /// The page if anything in these slots may have to go.
+    fn page_with(&mut self, number: u64, slots: Range<usize>) -> Option<&mut Page<R>> {
+        if !self.pages.get(&number)?.holds_any(slots) {
+            return None;
+        }
+        match self.pages.entry(number) {
+            Entry::Vacant(_) => None,
+            Entry::Occupied(page) => own(page, &self.all),
+        }
+    }
+
+    /// Each page in the range that holds anything, and its slots in the range. Their order does not matter: slots move
+    /// independently.
+    fn pages_within(&self, address: u64, length: u64) -> SmallVec<[(u64, Range<usize>); 2]> {
+        let Some(length) = length.checked_sub(1) else { return SmallVec::new() };
+        let last = address.saturating_add(length);
+        let (first_page, last_page) = (address / PAGE, last / PAGE);
+        let within = |number: u64, page: &Page<R>| {
+            let from = if number == first_page { locate(address).1 } else { 0 };
+            let to = if number == last_page { locate(last).1 } else { SLOTS - 1 };
+            (page.occupied > 0).then_some((number, from..to + 1))
+        };
+        if last_page - first_page < self.pages.len() as u64 {
+            (first_page..=last_page).filter_map(|number| within(number, self.pages.get(&number)?)).collect()
+        } else {
+            // Fewer pages exist than the range spans.
+            let existing = self.pages.iter().filter(|(number, _)| (first_page..=last_page).contains(number));
+            existing.filter_map(|(number, page)| within(*number, page)).collect()
+        }
+    }
+}
+
+/// A page to write to, copied if it is shared. If there is no room for a copy, it goes: shadows may be lost, never wrong.
+fn own<'a, R>(mut page: OccupiedEntry<'a, u64, Rc<Page<R>>>, all: &Pages) -> Option<&'a mut Page<R>> {
+    if Rc::get_mut(page.get_mut()).is_none() && all.is_full() {
+        page.remove();
+        return None;
+    }
+    Some(Rc::make_mut(page.into_mut()))
+}
+
+/// Where the float in a slot begins.
+fn begin_of<R>(number: u64, slot: usize, page: &Page<R>) -> u64 {
+    number * PAGE + (slot * GRANULE) as u64 + page.offsets[slot] as u64
 }
 
 /// The page of an address, and the slot in it.
@@ -194,89 +268,5 @@ fn keeps<R>(part: &Part<R>, granule: usize, ty: Type) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::influence::Influences;
-    use crate::mpfr::Mpfr;
-    use crate::real::Real;
-    use crate::trace::{Args, Term};
-    use fpgrind_ir::Operator;
-
-    fn shadowed(value: f64) -> Value<Mpfr> {
-        Value::of_term(Term::Node(Rc::new(Node {
-            operator: Operator::Add,
-            ty: Type::F64,
-            depth: 1,
-            influences: Influences::NONE,
-            pc: 0,
-            bits: value.to_bits(),
-            real: Mpfr::exactly(64, value),
-            rounded: value.to_bits(),
-            ulps: 0,
-            args: Args::none(),
-        })))
-    }
-
-    fn has(memory: &mut Memory<Mpfr>, address: u64, value: f64) -> bool {
-        let loaded = memory.load(address, Type::F64, value.to_bits() as u128, &mut 0);
-        matches!(loaded.term_at(0, Type::F64), Term::Node(_))
-    }
-
-    #[test]
-    fn a_float_is_found_where_it_was_stored_at_any_alignment_and_across_pages() {
-        for address in [0x1000, 0x1004, 0x1001, 0x1ffa, 0x1ffc, 0x1ffe, u64::MAX - 3] {
-            let mut memory = Memory::new();
-            memory.store(address, Type::F64, &shadowed(1.5));
-            assert!(has(&mut memory, address, 1.5), "{address:#x}");
-            assert!(!has(&mut memory, address.wrapping_add(4), 1.5));
-            assert!(!has(&mut memory, address ^ 1, 1.5));
-        }
-    }
-
-    #[test]
-    fn changed_bits_are_stale_once_and_then_forgotten() {
-        let mut memory = Memory::new();
-        memory.store(0x1000, Type::F64, &shadowed(1.5));
-        let mut stale = 0;
-        memory.load(0x1000, Type::F64, 7, &mut stale);
-        memory.load(0x1000, Type::F64, 7, &mut stale);
-        assert_eq!(stale, 1);
-        assert!(!has(&mut memory, 0x1000, 1.5));
-    }
-
-    #[test]
-    fn an_overlapping_store_removes_what_it_overwrites_and_nothing_else() {
-        let mut memory = Memory::new();
-        memory.store(0x1002, Type::F64, &shadowed(1.5));
-        memory.store(0x100a, Type::F64, &shadowed(2.5));
-        memory.store(0x0ffa, Type::F64, &shadowed(0.5));
-        memory.store(0x1002, Type::F64, &Value::plain(1.5f64.to_bits() as u128));
-        assert!(has(&mut memory, 0x0ffa, 0.5));
-        assert!(!has(&mut memory, 0x1002, 1.5));
-        assert!(has(&mut memory, 0x100a, 2.5));
-    }
-
-    #[test]
-    fn a_copy_moves_shadows_even_onto_itself_and_to_another_alignment() {
-        let mut memory = Memory::new();
-        for i in 0..1000u64 {
-            memory.store(0x10000 + 8 * i, Type::F64, &shadowed(i as f64));
-        }
-        memory.copy(0x10000 + 8, 0x10000, 8000);
-        assert!((0..1000).all(|i| has(&mut memory, 0x10008 + 8 * i, i as f64)));
-        memory.copy(0x20003, 0x10008, 8000);
-        assert!((0..1000).all(|i| has(&mut memory, 0x20003 + 8 * i, i as f64)));
-        memory.copy(0x20003, 0x90000, 16);
-        assert!(!has(&mut memory, 0x20003, 0.0) && !has(&mut memory, 0x2000b, 1.0) && has(&mut memory, 0x20013, 2.0));
-    }
-
-    #[test]
-    fn absurd_lengths_cost_nothing() {
-        let mut memory = Memory::new();
-        memory.store(0x1000, Type::F64, &shadowed(1.5));
-        memory.copy(0x7000_0000_0000, 0, u64::MAX);
-        assert!(has(&mut memory, 0x7000_0000_1000, 1.5));
-        memory.copy(0, u64::MAX - 100, u64::MAX);
-        memory.copy(0, 0x5000, 0);
-    }
-}
+#[path = "memory_tests.rs"]
+mod tests;

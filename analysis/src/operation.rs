@@ -3,6 +3,7 @@
 use crate::Config;
 use crate::error;
 use crate::influence::{Influences, Sets};
+use crate::location::LocationId;
 use crate::native::{self, MXCSR_DEFAULT};
 use crate::real::Real;
 use crate::site::{SiteKey, Sites, Verdict};
@@ -30,7 +31,7 @@ pub struct Request<R> {
     pub args: Args<R>,
     /// What the guest computed.
     pub native: u64,
-    pub pc: u64,
+    pub at: LocationId,
     /// Where to book it. Operations that cannot go wrong have none.
     pub site: Option<usize>,
     pub mxcsr: u32,
@@ -90,7 +91,7 @@ impl<R: Real> Operations<R> {
 
     /// Does the operation in the reals and books what happened.
     pub fn operate(&mut self, request: Request<R>) -> Term<R> {
-        let Request { operator, ty, mut args, native, pc, site, mxcsr } = request;
+        let Request { operator, ty, mut args, native, at, site, mxcsr } = request;
         self.count += 1;
         let real = self.real(operator, &args);
         let rounded = real.rounded(ty);
@@ -108,7 +109,7 @@ impl<R: Real> Operations<R> {
             }
         }
         let depth = self.pruner.depth_over(&mut args);
-        let node = Rc::new(Node { operator, ty, depth, influences, pc, bits: native, real, rounded, ulps, args });
+        let node = Rc::new(Node { operator, ty, depth, influences, at, bits: native, real, rounded, ulps, args });
         if let Some(site) = site {
             self.sites.observe(site, &node, verdict, self.pruner.max_depth());
         }
@@ -123,16 +124,16 @@ impl<R: Real> Operations<R> {
         if !self.is_error(lost) || error::is_nan(Type::F64, node.rounded) {
             return influences;
         }
-        let site = self.sites.number(SiteKey { pc: node.pc, operator: node.operator, ty: node.ty });
+        let site = self.sites.number(SiteKey { at: node.at, operator: node.operator, ty: node.ty });
         self.sites.observe(site, node, Verdict::Inaccurate(lost), self.pruner.max_depth());
         self.sets.with(influences, site as u32)
     }
 
     /// A negation or a magnitude that is part of an instruction: it cannot go wrong, so it is booked nowhere.
-    pub fn change_sign(&mut self, operator: Operator, term: Term<R>, pc: u64, mxcsr: u32) -> Term<R> {
+    pub fn change_sign(&mut self, operator: Operator, term: Term<R>, at: LocationId, mxcsr: u32) -> Term<R> {
         let ty = term.ty();
         let native = self.native(operator, ty, ty, &[term.bits()], mxcsr);
-        self.operate(Request { operator, ty, args: Args::from_iter([term]), native, pc, site: None, mxcsr })
+        self.operate(Request { operator, ty, args: Args::from_iter([term]), native, at, site: None, mxcsr })
     }
 
     /// The operation on the reals of its arguments.

@@ -1,6 +1,7 @@
 //! A block compiled for the analysis: values are indices into a frame, sites and spots are known, types are resolved.
 
 use crate::findings::SpotKind;
+use crate::location::LocationId;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
@@ -44,7 +45,7 @@ pub enum Step {
         op: BitOp,
         ty: Type,
         args: [Index; 2],
-        pc: u64,
+        at: LocationId,
     },
     Select {
         mask: Index,
@@ -56,7 +57,7 @@ pub enum Step {
         from: Type,
         ty: Type,
         args: SmallVec<[Index; 3]>,
-        pc: u64,
+        at: LocationId,
         site: Option<usize>,
     },
     Mask {
@@ -117,7 +118,7 @@ pub enum Step {
         value: Index,
         ty: Type,
         slot: Slot,
-        pc: u64,
+        at: LocationId,
     },
 }
 
@@ -134,11 +135,16 @@ pub struct Program {
 }
 
 impl Program {
-    /// Nothing if the block makes no sense.
-    pub fn new<R: Real>(block: &Block, sites: &mut Sites<R>, spots: &mut Spots) -> Option<Program> {
+    /// Nothing if the block makes no sense. `locate` says what code is at an address.
+    pub fn new<R: Real>(
+        block: &Block,
+        mut locate: impl FnMut(u64) -> LocationId,
+        sites: &mut Sites<R>,
+        spots: &mut Spots,
+    ) -> Option<Program> {
         ir::verify(block).ok()?;
-        let mut steps: Vec<Step> =
-            block.stmts.iter().map(|stmt| step(block, stmt, sites, spots)).collect::<Option<_>>()?;
+        let compile = |stmt| step(block, stmt, locate(block.pc_of(stmt)), sites, spots);
+        let mut steps: Vec<Step> = block.stmts.iter().map(compile).collect::<Option<_>>()?;
         if let Some(Step::Leave { last, .. }) = steps.iter_mut().rfind(|step| matches!(step, Step::Leave { .. })) {
             *last = true;
         }
@@ -146,8 +152,13 @@ impl Program {
     }
 }
 
-fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &mut Spots) -> Option<Step> {
-    let pc = block.pc_of(stmt);
+fn step<R: Real>(
+    block: &Block,
+    stmt: &ir::Stmt,
+    at: LocationId,
+    sites: &mut Sites<R>,
+    spots: &mut Spots,
+) -> Option<Step> {
     let type_of = |value: ir::Value| block.type_of(value);
     let pair = |args: &[ir::Value; 2]| args.map(ir::Value::index);
     Some(match &stmt.op {
@@ -160,7 +171,7 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
             let parts = parts.iter().map(|part| Some((part.index(), type_of(*part)?)));
             Step::Concat { parts: parts.collect::<Option<_>>()? }
         }
-        Op::Bitwise { op, args } => Step::Bitwise { op: *op, ty: stmt.ty?, args: pair(args), pc },
+        Op::Bitwise { op, args } => Step::Bitwise { op: *op, ty: stmt.ty?, args: pair(args), at },
         Op::Select { mask, args } => Step::Select { mask: mask.index(), ty: stmt.ty?, args: pair(args) },
         Op::Apply { operator, args } => {
             let ty = stmt.ty?;
@@ -170,8 +181,8 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
                 from: type_of(*args.first()?)?,
                 ty,
                 args: args.iter().map(|arg| arg.index()).collect(),
-                pc,
-                site: site.then(|| sites.number(SiteKey { pc, operator: operator.traced().0, ty })),
+                at,
+                site: site.then(|| sites.number(SiteKey { at, operator: operator.traced().0, ty })),
             }
         }
         Op::Compare { .. } => Step::Nothing,
@@ -179,11 +190,11 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
             relation: *relation,
             ty: type_of(args[0])?,
             args: pair(args),
-            spot: spots.number(pc, SpotKind::Mask),
+            spot: spots.number(at, SpotKind::Mask),
         },
         Op::Branch { flags, cond } => {
             let Op::Compare { args } = &block.stmts.get(flags.index())?.op else { return None };
-            let spot = spots.number(pc, SpotKind::Branch { cond: *cond });
+            let spot = spots.number(at, SpotKind::Branch { cond: *cond });
             Step::Branch { cond: *cond, ty: type_of(args[0])?, args: pair(args), spot }
         }
         Op::ToInt { value, rounding, bytes } => Step::ToInt {
@@ -191,7 +202,7 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
             ty: type_of(*value)?,
             rounding: *rounding,
             bytes: *bytes,
-            spot: spots.number(pc, SpotKind::ToInt),
+            spot: spots.number(at, SpotKind::ToInt),
         },
         Op::Put { place, value } => Step::Put { place: *place, ty: type_of(*value)?, value: value.index() },
         Op::Drop { place, bytes } => Step::Drop { place: *place, bytes: *bytes as usize },
@@ -209,7 +220,7 @@ fn step<R: Real>(block: &Block, stmt: &ir::Stmt, sites: &mut Sites<R>, spots: &m
         Op::LeaveInMemory { operator, result, addr } => {
             leave(*operator, *result, type_of(*result)?, Destination::Memory(*addr))
         }
-        Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, pc },
+        Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, at },
     })
 }
 

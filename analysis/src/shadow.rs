@@ -50,7 +50,8 @@ impl<R> Part<R> {
     }
 }
 
-const GRANULES: usize = 4;
+/// Of the longest values.
+pub const GRANULES: usize = 4;
 
 /// A value: the guest's bits, and for each granule what is known about a float that begins there.
 pub struct Value<R> {
@@ -127,6 +128,12 @@ const GENERAL_GRANULES: usize = 2;
 /// The registers of a guest thread, as far as they hold or carry floats.
 pub struct Registers<R> {
     parts: Vec<Part<R>>,
+}
+
+impl<R> Clone for Registers<R> {
+    fn clone(&self) -> Registers<R> {
+        Registers { parts: self.parts.clone() }
+    }
 }
 
 impl<R> Registers<R> {

@@ -3,6 +3,7 @@
 use crate::antiunify::Generaliser;
 use crate::error;
 use crate::findings::CauseKind;
+use crate::location::LocationId;
 use crate::real::Real;
 use crate::trace::{Node, Term};
 use fpgrind_ir::{Operator, Type};
@@ -22,7 +23,7 @@ pub enum Verdict {
 /// All lanes of an instruction are one site; so are all its translations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SiteKey {
-    pub pc: u64,
+    pub at: LocationId,
     pub operator: Operator,
     pub ty: Type,
 }

@@ -5,13 +5,15 @@ use crate::antiunify::Generaliser;
 use crate::error;
 use crate::findings::SpotKind;
 use crate::influence::{Influences, Sets};
+use crate::location::{Location, LocationId, Locations};
 use crate::operation::is_exact;
 use crate::trace::{Node, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::rc::Rc;
 
 pub struct SpotState {
-    pub pc: u64,
+    pub at: LocationId,
     pub kind: SpotKind,
     /// Spots are reported in the order in which they were first executed.
     pub order: u64,
@@ -28,12 +30,12 @@ pub struct SpotState {
     pub general: Option<Generaliser>,
     pub uncaused: u64,
     /// How often operations occur behind them.
-    pub operations: FxHashMap<u64, u64>,
+    pub operations: FxHashMap<LocationId, u64>,
 }
 
 pub struct Spots {
     pub spots: Vec<SpotState>,
-    numbers: FxHashMap<(u64, SpotKind), usize>,
+    numbers: FxHashMap<(LocationId, SpotKind), usize>,
     executed: u64,
     max_depth: usize,
 }
@@ -56,10 +58,10 @@ impl Spots {
         Spots { spots: Vec::new(), numbers: FxHashMap::default(), executed: 0, max_depth }
     }
 
-    pub fn number(&mut self, pc: u64, kind: SpotKind) -> usize {
-        *self.numbers.entry((pc, kind.clone())).or_insert_with(|| {
+    pub fn number(&mut self, at: LocationId, kind: SpotKind) -> usize {
+        *self.numbers.entry((at, kind.clone())).or_insert_with(|| {
             self.spots.push(SpotState {
-                pc,
+                at,
                 kind,
                 order: 0,
                 count: 0,
@@ -121,14 +123,15 @@ impl Spots {
 
 impl SpotState {
     /// The operations behind wrong values without a cause, most frequent first.
-    pub fn accumulated_in(&self) -> Vec<u64> {
-        let mut counted: Vec<(u64, u64)> = self.operations.iter().map(|(pc, count)| (*pc, *count)).collect();
-        counted.sort_by_key(|(pc, count)| (std::cmp::Reverse(*count), *pc));
-        counted.into_iter().map(|(pc, _)| pc).collect()
+    pub fn accumulated_in(&self, locations: &Locations) -> Vec<Location> {
+        let counted = self.operations.iter().map(|(at, count)| (Reverse(*count), locations.get(*at)));
+        let mut counted: Vec<(Reverse<u64>, Location)> = counted.collect();
+        counted.sort_unstable();
+        counted.into_iter().map(|(_, location)| location).collect()
     }
 }
 
-fn count_operations<R>(root: &Rc<Node<R>>, counts: &mut FxHashMap<u64, u64>) {
+fn count_operations<R>(root: &Rc<Node<R>>, counts: &mut FxHashMap<LocationId, u64>) {
     let mut visited = FxHashSet::default();
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
@@ -136,7 +139,7 @@ fn count_operations<R>(root: &Rc<Node<R>>, counts: &mut FxHashMap<u64, u64>) {
             continue;
         }
         if !is_exact(node.operator, node.ty) {
-            *counts.entry(node.pc).or_default() += 1;
+            *counts.entry(node.at).or_default() += 1;
         }
         pending.extend(node.args.iter().filter_map(|arg| match arg {
             Term::Node(node) => Some(node),

@@ -3,6 +3,7 @@
 
 use crate::error;
 use crate::influence::Influences;
+use crate::location::LocationId;
 use crate::real::Real;
 use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
@@ -24,7 +25,7 @@ pub struct Node<R> {
     /// Levels of operations below and including this one.
     pub depth: u16,
     pub influences: Influences,
-    pub pc: u64,
+    pub at: LocationId,
     /// What the guest computed.
     pub bits: u64,
     /// What it stands for, and the float nearest to that.
@@ -47,7 +48,7 @@ impl<R> Node<R> {
             for arg in node.args.iter() {
                 if let Term::Node(arg) = arg {
                     looked_at += 1;
-                    if (arg.pc, arg.operator) == (self.pc, self.operator) {
+                    if (arg.at, arg.operator) == (self.at, self.operator) {
                         return true;
                     }
                     if looked_at < ENOUGH {
@@ -73,6 +74,7 @@ impl<R> Args<R> {
 }
 
 impl<R> FromIterator<Term<R>> for Args<R> {
+    #[inline]
     fn from_iter<I: IntoIterator<Item = Term<R>>>(terms: I) -> Args<R> {
         let mut terms = terms.into_iter();
         let mut count = 0;
@@ -266,7 +268,7 @@ mod tests {
             ty: Type::F64,
             depth,
             influences: Influences::NONE,
-            pc,
+            at: LocationId(pc as u32),
             bits: pc,
             real: Mpfr::zero(64),
             rounded: pc,
@@ -285,7 +287,7 @@ mod tests {
             Term::Leaf(_) => vec![],
             Term::Node(node) => {
                 let below = node.args.first().map_or(vec![], spine);
-                [vec![node.pc], below].concat()
+                [vec![node.at.0 as u64], below].concat()
             }
         }
     }

@@ -1,21 +1,26 @@
-//! The context: memory shared by the guest's emitted code and the supervisor.
+//! The context: what a guest thread's emitted code and the supervisor share.
 //!
-//! The guest reaches it through GS, the supervisor through its own mapping of the same memfd. It holds
-//! what emitted code spills, the cursor of the event ring, the request that the guest makes of the supervisor, and the tables that
-//! indirect branches look their targets up in.
+//! The guest reaches it through GS, the supervisor through its own mapping of the arena. It holds what emitted code spills,
+//! the cursor of the event ring, and the request that the thread makes of the supervisor. Behind it, in the guest, lie the
+//! tables that indirect branches look their targets up in: a mapping that all threads of a space share. At the end comes the ring.
 
-use crate::shared::SharedMemory;
+use crate::arena::{Arena, Kind, Piece};
+use crate::stubs::WATCHED;
+use crate::tables::TABLES_BYTES;
 use std::mem::offset_of;
-use std::sync::atomic::AtomicU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Guest registers are numbered as the hardware does: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
 #[repr(C)]
 pub struct Context {
+    /// The guest's vector registers while it waits. First, because they must be aligned: the guest may have alignment checked.
+    pub xmm: [[u64; 2]; 16],
     /// The context's own address in the guest, for the futex.
     pub address: u64,
     /// Guest registers that emitted code uses for a moment.
     pub spill: [u64; 4],
-    /// Where the next record goes.
+    /// Where the next record goes, relative to GS.
     pub cursor: u64,
     /// Minus the stack pointer whose return ends quiet mode. Adding rsp gives 0 there: a comparison without flags.
     pub quiet_end: u64,
@@ -25,8 +30,16 @@ pub struct Context {
     pub out: [u64; 2],
     /// 1 while the guest waits for the supervisor; the futex of both.
     pub pending: AtomicU32,
+    /// Not 0 while the guest, or the service, sleeps until the other wakes it by the futex. Each sets it before the kernel looks at
+    /// `pending` once more, so a change of that is seen by one or the other.
+    pub guest_sleeps: AtomicU32,
+    pub service_sleeps: AtomicU32,
     /// What the guest does when the request is answered: 0 goes to `resume`, 1 makes a system call and asks again.
     pub action: u32,
+    /// Not 0: the guest may make no system calls of ours, because it forbade itself some. It spins instead of waiting.
+    pub restricted: u32,
+    /// Not 0: the guest asks when it comes out of a system call, because the code that it would go on in was retired.
+    pub ask_behind_syscall: u32,
     /// The exit that made the request, an index into the translator's exits, and what it adds to it.
     pub exit: u64,
     pub argument: u64,
@@ -34,9 +47,12 @@ pub struct Context {
     /// Number and arguments of a system call that the supervisor wants made; the result.
     pub syscall: [u64; 7],
     pub syscall_result: u64,
-    /// The guest's registers while it waits.
+    /// What the call left in r11: the guest's flags.
+    pub syscall_flags: u64,
+    /// Memory that such a call may point to.
+    pub scratch: [u64; 4],
+    /// The guest's general registers while it waits.
     pub gpr: [u64; 16],
-    pub xmm: [[u64; 2]; 16],
 }
 
 /// Offsets for emitted code, as GS-relative displacements.
@@ -47,11 +63,19 @@ pub mod at {
     pub const QUIET_END: i32 = offset_of!(Context, quiet_end) as i32;
     pub const LEAVE: i32 = offset_of!(Context, leave) as i32;
     pub const PENDING: i32 = offset_of!(Context, pending) as i32;
+    pub const GUEST_SLEEPS: i32 = offset_of!(Context, guest_sleeps) as i32;
+    pub const SERVICE_SLEEPS: i32 = offset_of!(Context, service_sleeps) as i32;
     pub const ACTION: i32 = offset_of!(Context, action) as i32;
+    pub const RESTRICTED: i32 = offset_of!(Context, restricted) as i32;
+    pub const ASK_BEHIND_SYSCALL: i32 = offset_of!(Context, ask_behind_syscall) as i32;
     pub const EXIT: i32 = offset_of!(Context, exit) as i32;
     pub const ARGUMENT: i32 = offset_of!(Context, argument) as i32;
     pub const RESUME: i32 = offset_of!(Context, resume) as i32;
     pub const SYSCALL_RESULT: i32 = offset_of!(Context, syscall_result) as i32;
+    pub const SYSCALL_FLAGS: i32 = offset_of!(Context, syscall_flags) as i32;
+    /// A byte for each system call by the low half of its number: not 0 if the supervisor is told before it is made.
+    pub const WATCHED: i32 = 64 << 10;
+    pub const SCRATCH: i32 = offset_of!(Context, scratch) as i32;
     pub const fn spill(n: usize) -> i32 {
         offset_of!(Context, spill) as i32 + 8 * n as i32
     }
@@ -76,56 +100,166 @@ pub enum Mode {
     Logged,
 }
 
-/// How an indirect branch looks its target up. Returns have a table of their own: its entries lie behind the calls
-/// returned to, where the CPU's return predictor expects them, and they put the guest's return address back
-/// below the stack pointer, which only a return may do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lookup {
-    Jump,
-    Return,
-}
+/// Where the tables lie behind the context.
+pub const TABLES_START: usize = at::WATCHED as usize + (64 << 10);
+/// The ring ends at an offset whose byte 3 goes from 0 to 1, so emitted code knows by one byte of its cursor whether there is
+/// room, without touching flags. Behind the end there is slack for the record that crosses it.
+const RING_END: usize = 16 << 20;
+const RING_START: usize = RING_END - (2 << 20);
+/// More than the largest record of a block (4096 bytes) and the largest output record together.
+const RING_SLACK: usize = 64 << 10;
 
-/// Slots of a table; the index is the low 16 bits of the target, which takes one flag-free instruction.
-pub const TABLE_SLOTS: usize = 1 << 16;
-const TABLE_BYTES: usize = TABLE_SLOTS * 8;
-const TABLES_START: usize = 4096;
-pub const CONTEXT_BYTES: usize = TABLES_START + 4 * TABLE_BYTES;
+const _: () = assert!(size_of::<Context>() <= at::WATCHED as usize && TABLES_START + TABLES_BYTES <= RING_START);
+const _: () = assert!(RING_END + RING_SLACK <= Kind::Thread.bytes());
 
-const _: () = assert!(size_of::<Context>() <= TABLES_START);
+const ANSWERED: u32 = 0;
+const ASKED: u32 = 1;
+const ENDED: u32 = 2;
 
-/// The offset of a table in the context.
-pub fn table(mode: Mode, lookup: Lookup) -> i32 {
-    (TABLES_START + (mode as usize * 2 + lookup as usize) * TABLE_BYTES) as i32
-}
+/// The supervisor's view of a thread's context and ring.
+pub struct ThreadMemory(Piece);
 
-fn slot_offset(mode: Mode, lookup: Lookup, target: u64) -> usize {
-    table(mode, lookup) as usize + 8 * (target as usize % TABLE_SLOTS)
-}
+impl ThreadMemory {
+    pub fn new(arena: &Arc<Arena>) -> Option<ThreadMemory> {
+        let memory = ThreadMemory(arena.piece(Kind::Thread)?);
+        memory.context().address = memory.address();
+        memory.context().cursor = RING_START as u64;
+        for number in WATCHED {
+            memory.0.write(at::WATCHED as usize + number as usize, &[1]);
+        }
+        Some(memory)
+    }
 
-/// The supervisor's view of a context.
-pub struct ContextView(pub SharedMemory);
+    /// The address in the guest: its GS.
+    pub fn address(&self) -> u64 {
+        self.0.address()
+    }
 
-impl ContextView {
-    /// The guest writes to the context only while it runs, and the supervisor only while the guest waits on `pending` (or
-    /// is not there yet, or no more): so a raw pointer, and never two references at once.
-    pub fn get(&self) -> *mut Context {
+    /// The guest writes to the context only while it runs, and the supervisor only while the guest waits on `pending`, or stands in a
+    /// ptrace stop, or is not there yet, or no more. Whoever calls this knows that it is so, and drops the reference before it ends
+    /// being so.
+    #[allow(clippy::mut_from_ref)]
+    pub fn context(&self) -> &mut Context {
+        // SAFETY: the piece is mapped, large enough and aligned; see above for who else writes.
+        unsafe { &mut *self.0.pointer().cast() }
+    }
+
+    /// For what is read or written while the guest runs.
+    pub fn context_pointer(&self) -> *mut Context {
         self.0.pointer().cast()
     }
 
-    /// Where the slot for a target leads.
-    pub fn slot(&self, mode: Mode, lookup: Lookup, target: u64) -> u64 {
-        let bytes = self.0.read(slot_offset(mode, lookup, target), 8);
-        u64::from_le_bytes(bytes.try_into().expect("eight bytes were read"))
+    /// What was written to the ring since the last time. The cursor is in memory that the guest can write to.
+    pub fn take_records(&self) -> Vec<u8> {
+        let cursor = &mut self.context().cursor;
+        let written = cursor.wrapping_sub(RING_START as u64).min((RING_END + RING_SLACK - RING_START) as u64) as usize;
+        *cursor = RING_START as u64;
+        self.0.read(RING_START, written)
     }
 
-    pub fn set_slot(&self, mode: Mode, lookup: Lookup, target: u64, entry: u64) {
-        self.0.write_u64(slot_offset(mode, lookup, target), entry);
-    }
-
-    /// Makes every slot of a table lead to `entry`.
-    pub fn fill_table(&self, mode: Mode, lookup: Lookup, entry: u64) {
-        for slot in 0..TABLE_SLOTS as u64 {
-            self.set_slot(mode, lookup, slot, entry);
+    /// Writes a record as the guest would, while it waits.
+    pub fn append_record(&self, record: &[u8]) {
+        let cursor = &mut self.context().cursor;
+        if (RING_START as u64..=RING_END as u64).contains(cursor) && record.len() <= RING_SLACK / 2 {
+            self.0.write(*cursor as usize, record);
+            *cursor += record.len() as u64;
         }
+    }
+
+    pub fn ring_is_full(&self) -> bool {
+        self.context().cursor >= RING_END as u64
+    }
+
+    fn pending(&self) -> &AtomicU32 {
+        self.word(at::PENDING)
+    }
+
+    /// One of the context's words that both sides look at any time.
+    fn word(&self, at: i32) -> &AtomicU32 {
+        // SAFETY: the offset is that of an aligned word in the context; an atomic may be shared.
+        unsafe { &*self.0.pointer().add(at as usize).cast() }
+    }
+
+    /// The thread is gone: whoever waits for it, wakes.
+    pub fn thread_ended(&self) {
+        self.pending().store(ENDED, Ordering::SeqCst);
+        self.futex(libc::FUTEX_WAKE, u32::MAX >> 1);
+    }
+
+    /// True when the guest asks, false when it has ended.
+    pub fn wait(&self) -> bool {
+        // Requests come in bursts; sleeping and being woken costs more than a short look.
+        for _ in 0..4000 {
+            match self.pending().load(Ordering::Acquire) {
+                ASKED => return true,
+                ENDED => return false,
+                _ => std::hint::spin_loop(),
+            }
+        }
+        loop {
+            let sleeps = self.word(at::SERVICE_SLEEPS);
+            match self.pending().load(Ordering::Acquire) {
+                ASKED => return true,
+                ENDED => return false,
+                value => {
+                    sleeps.store(1, Ordering::SeqCst);
+                    self.futex_for(value, self.is_restricted().then_some(RESTRICTED_LOOK));
+                    sleeps.store(0, Ordering::SeqCst);
+                }
+            }
+        }
+    }
+
+    /// Lets the guest go on. If it has ended meanwhile, that stays.
+    pub fn answer(&self) {
+        let _ = self.pending().compare_exchange(ASKED, ANSWERED, Ordering::SeqCst, Ordering::SeqCst);
+        if self.word(at::GUEST_SLEEPS).load(Ordering::SeqCst) != 0 {
+            self.futex(libc::FUTEX_WAKE, u32::MAX >> 1);
+        }
+    }
+
+    fn is_restricted(&self) -> bool {
+        // SAFETY: as in `context`; only the supervisor writes it.
+        unsafe { (&raw const (*self.0.pointer().cast::<Context>()).restricted).read_volatile() != 0 }
+    }
+
+    fn futex_for(&self, value: u32, nanoseconds: Option<i64>) {
+        let timeout = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds.unwrap_or(0) };
+        let timeout = nanoseconds.map_or(std::ptr::null(), |_| &raw const timeout);
+        // SAFETY: the futex is a live, aligned word; the timeout lives until the call returns.
+        unsafe { libc::syscall(libc::SYS_futex, self.pending(), libc::FUTEX_WAIT, value, timeout) };
+    }
+
+    fn futex(&self, operation: i32, value: u32) {
+        let no_timeout: *const libc::timespec = std::ptr::null();
+        // SAFETY: the futex is a live, aligned word.
+        unsafe { libc::syscall(libc::SYS_futex, self.pending(), operation, value, no_timeout) };
+    }
+}
+
+/// How often the supervisor looks whether a guest asks that cannot wake it.
+const RESTRICTED_LOOK: i64 = 50_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_three_of_the_cursor_tells_whether_there_is_room() {
+        let slack = RING_END + RING_SLACK;
+        for (cursor, byte) in [(RING_START, 0), (RING_END - 1, 0), (RING_END, 1), (slack - 1, 1)] {
+            assert_eq!((cursor as u64).to_le_bytes()[3], byte);
+        }
+    }
+
+    #[test]
+    fn records_are_taken_once_and_a_wild_cursor_does_no_harm() {
+        let memory = ThreadMemory::new(&Arena::new().unwrap()).unwrap();
+        memory.append_record(&[1, 2, 3]);
+        assert_eq!(memory.take_records(), [1, 2, 3]);
+        assert!(memory.take_records().is_empty());
+        memory.context().cursor = u64::MAX;
+        memory.append_record(&[1, 2, 3]);
+        assert_eq!(memory.take_records().len(), RING_END + RING_SLACK - RING_START);
     }
 }

@@ -2,11 +2,16 @@
 
 use crate::context::Mode;
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+    Code, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register,
 };
 
 /// Blocks are short anyway; the bound keeps records small and the analysis in step.
 const MAX_INSTRUCTIONS: usize = 64;
+/// Of a block that leaves no record: as many as the buffer for its bytes holds.
+const MAX_QUIET_INSTRUCTIONS: usize = 128;
+/// Most blocks have no more.
+const USUAL_INSTRUCTIONS: usize = 16;
 /// Emitted code that logs needs two registers which the block leaves alone; the stack pointer is never one.
 const MAX_REGISTERS: u32 = 13;
 
@@ -51,9 +56,9 @@ pub enum End {
 pub struct Decoded {
     /// With the branch that ends the block, except for `End::Native`.
     pub instrs: Vec<Instruction>,
-    /// Displacement offsets of RIP-relative operands, by instruction; 0 for the others.
-    pub rip_displacements: Vec<u8>,
     pub bytes: Vec<u8>,
+    /// Where in the bytes the displacements of RIP-relative operands are.
+    pub rip_displacements: Vec<usize>,
     pub end: End,
     /// General registers that the instructions use, a bit each in hardware numbering.
     pub registers: u16,
@@ -62,9 +67,14 @@ pub struct Decoded {
 impl Decoded {
     /// The bytes of an instruction.
     pub fn bytes_of(&self, index: usize) -> &[u8] {
-        let instr = &self.instrs[index];
-        let offset = (instr.ip() - self.instrs[0].ip()) as usize;
-        &self.bytes[offset..offset + instr.len()]
+        let start = self.offset_of(index);
+        &self.bytes[start..start + self.instrs[index].len()]
+    }
+
+    /// Where in the bytes an instruction begins; with as many as there are, where the last one ends.
+    pub fn offset_of(&self, index: usize) -> usize {
+        let start = |instr: &Instruction| (instr.ip() - self.instrs[0].ip()) as usize;
+        self.instrs.get(index).map_or(self.bytes.len(), start)
     }
 
     /// How many instructions of the block come before those that end it.
@@ -76,27 +86,71 @@ impl Decoded {
         };
         self.instrs.len() - ends
     }
+
+    /// Does the block branch back to itself?
+    pub fn is_loop(&self) -> bool {
+        let (Some(first), Some(last)) = (self.instrs.first(), self.instrs.last()) else { return false };
+        let into = |target: u64| (first.ip()..=last.ip()).contains(&target);
+        match self.end {
+            End::Branch { taken, .. } => into(taken),
+            End::TwoBranches { first, taken, .. } => into(first) || into(taken),
+            _ => false,
+        }
+    }
+
+    /// The fixed address of the pointer to where the block leads.
+    pub fn pointer_branched_through(&self) -> Option<u64> {
+        let through = matches!(self.end, End::IndirectJump | End::IndirectCall { .. });
+        let branch = self.instrs.last().filter(|instr| through && instr.is_ip_rel_memory_operand())?;
+        Some(branch.memory_displacement64())
+    }
+
+    /// The call that ends the block.
+    pub fn call(&self) -> Option<u64> {
+        match self.end {
+            End::Call { .. } | End::IndirectCall { .. } => self.instrs.last().map(|instr| instr.ip()),
+            _ => None,
+        }
+    }
+}
+
+/// Where the instructions in these bytes begin.
+pub fn instruction_starts(pc: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
+    Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).into_iter().map(|instr| instr.ip())
+}
+
+/// What a write to memory means to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    AreNothing,
+    /// It may change the instructions that follow, which must be looked at again. (Writes to the stack do not.)
+    EndBlocks,
 }
 
 /// Decodes the block at `pc` from the bytes that lie there.
-pub fn decode(pc: u64, bytes: &[u8], mode: Mode, infos: &mut InstructionInfoFactory) -> Decoded {
+pub fn decode(pc: u64, bytes: &[u8], mode: Mode, writes: Writes, infos: &mut InstructionInfoFactory) -> Decoded {
     let mut decoder = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE);
     let mut block = Decoded {
-        instrs: Vec::new(),
-        rip_displacements: Vec::new(),
+        instrs: Vec::with_capacity(USUAL_INSTRUCTIONS),
         bytes: Vec::new(),
+        rip_displacements: Vec::new(),
         end: End::Next(pc),
         registers: 0,
     };
-    while block.instrs.len() < MAX_INSTRUCTIONS {
+    let most = if mode == Mode::Quiet { MAX_QUIET_INSTRUCTIONS } else { MAX_INSTRUCTIONS };
+    while block.instrs.len() < most {
         let at = decoder.ip();
         let instr = decoder.decode();
+        if decoder.last_error() == DecoderError::NoMoreBytes && !block.instrs.is_empty() {
+            break;
+        }
         if instr.is_invalid() || !translatable(&instr) {
             block.end = End::Native(at);
             break;
         }
         let next = instr.next_ip();
         let end = end_of(&instr);
+        let traps = matches!(instr.flow_control(), FlowControl::Interrupt | FlowControl::Exception);
         if mode == Mode::Logged {
             let used = block.registers | registers_used(&instr, infos);
             if used.count_ones() > MAX_REGISTERS && !block.instrs.is_empty() {
@@ -104,20 +158,21 @@ pub fn decode(pc: u64, bytes: &[u8], mode: Mode, infos: &mut InstructionInfoFact
             }
             block.registers = used;
         }
-        let displacement = if instr.is_ip_rel_memory_operand() {
-            decoder.get_constant_offsets(&instr).displacement_offset() as u8
-        } else {
-            0
-        };
+        if instr.is_ip_rel_memory_operand() {
+            let offset = decoder.get_constant_offsets(&instr).displacement_offset();
+            block.rip_displacements.push((at - pc) as usize + offset);
+        }
         block.instrs.push(instr);
-        block.rip_displacements.push(displacement);
         block.end = match (block.end, end) {
             (End::Branch { taken: first, .. }, Some(End::Branch { taken, next })) => {
                 End::TwoBranches { first, taken, next }
             }
             (_, end) => end.unwrap_or(End::Next(next)),
         };
-        if end.is_some() && !is_first_of_two(&block, bytes) {
+        if writes == Writes::EndBlocks && writes_memory(block.instrs.last().expect("just pushed"), infos) {
+            break;
+        }
+        if traps || end.is_some() && !(mode == Mode::Logged && is_first_of_two(&block, bytes)) {
             break;
         }
     }
@@ -147,19 +202,25 @@ fn end_of(instr: &Instruction) -> Option<End> {
         FlowControl::Return => Some(End::Return { extra: if instr.op_count() == 1 { instr.immediate16() } else { 0 } }),
         FlowControl::Call if instr.code() == Code::Syscall => Some(End::Syscall { next }),
         FlowControl::Call => Some(End::Call { target: instr.near_branch_target(), next }),
-        // `translatable` has kept these out.
-        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => {
-            Some(End::Native(instr.ip()))
+        // If the transaction is aborted it goes on at the target: by a system call, say, or when translated code asks.
+        FlowControl::XbeginXabortXend if is_xbegin(instr) => {
+            Some(End::Branch { taken: instr.near_branch_target(), next })
         }
+        // Copies raise the guest's signal; nothing useful need follow.
+        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => None,
     }
 }
 
-/// Instructions that run natively or not at all: traps, whose signal must show the guest's own pc, far and transactional branches,
-/// and what reads or writes GS, which is ours.
+pub fn is_xbegin(instr: &Instruction) -> bool {
+    matches!(instr.code(), Code::Xbegin_rel16 | Code::Xbegin_rel32)
+}
+
+/// Not those that make system calls in a way of their own, branch far, or read or write GS, which is ours.
 fn translatable(instr: &Instruction) -> bool {
     let control = match instr.flow_control() {
         FlowControl::Next => true,
-        FlowControl::Interrupt | FlowControl::XbeginXabortXend | FlowControl::Exception => false,
+        FlowControl::Exception | FlowControl::XbeginXabortXend => instr.code() != Code::Xbegin_rel16,
+        FlowControl::Interrupt => matches!(instr.code(), Code::Int3 | Code::Int1) || is_int3(instr),
         FlowControl::Return => matches!(instr.code(), Code::Retnq | Code::Retnq_imm16),
         FlowControl::IndirectBranch => instr.code() == Code::Jmp_rm64,
         FlowControl::IndirectCall => instr.code() == Code::Call_rm64,
@@ -167,11 +228,29 @@ fn translatable(instr: &Instruction) -> bool {
         FlowControl::UnconditionalBranch => matches!(instr.code(), Code::Jmp_rel8_64 | Code::Jmp_rel32_64),
         FlowControl::ConditionalBranch => instr.op_count() == 1 && instr.op0_kind() == OpKind::NearBranch64,
     };
-    let base =
-        matches!(instr.code(), Code::Rdgsbase_r32 | Code::Rdgsbase_r64 | Code::Wrgsbase_r32 | Code::Wrgsbase_r64);
-    let selector =
-        (0..instr.op_count()).any(|op| instr.op_kind(op) == OpKind::Register && instr.op_register(op) == Register::GS);
-    control && !base && !selector && instr.segment_prefix() != Register::GS
+    control && instr.segment_prefix() != Register::GS && !names_gs(instr)
+}
+
+/// Does the instruction read or write the GS selector or base itself?
+fn names_gs(instr: &Instruction) -> bool {
+    match instr.mnemonic() {
+        Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Lgs => true,
+        Mnemonic::Mov | Mnemonic::Push | Mnemonic::Pop => {
+            instr.op0_register() == Register::GS || instr.op1_register() == Register::GS
+        }
+        _ => false,
+    }
+}
+
+/// The form of int3 with a number.
+fn is_int3(instr: &Instruction) -> bool {
+    instr.code() == Code::Int_imm8 && instr.immediate8() == 3
+}
+
+fn writes_memory(instr: &Instruction, infos: &mut InstructionInfoFactory) -> bool {
+    let written =
+        |access| !matches!(access, OpAccess::None | OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess);
+    infos.info(instr).used_memory().iter().any(|memory| written(memory.access()) && memory.base() != Register::RSP)
 }
 
 /// The general registers that an instruction reads or writes, implicitly or not.
@@ -194,7 +273,7 @@ mod tests {
     use super::*;
 
     fn decoded(bytes: &[u8]) -> Decoded {
-        decode(0x1000, bytes, Mode::Logged, &mut InstructionInfoFactory::new())
+        decode(0x1000, bytes, Mode::Logged, Writes::AreNothing, &mut InstructionInfoFactory::new())
     }
 
     #[test]
@@ -220,15 +299,24 @@ mod tests {
     }
 
     #[test]
-    fn traps_and_invalid_bytes_are_left_to_the_cpu() {
-        assert_eq!(decoded(&[0x90, 0x0f, 0x0b]).end, End::Native(0x1001));
+    fn traps_end_a_block_and_invalid_bytes_are_left_to_the_cpu() {
+        assert_eq!(decoded(&[0x90, 0x0f, 0x0b, 0x90]).end, End::Next(0x1003));
+        assert_eq!(decoded(&[0xcc, 0x90]).end, End::Next(0x1001));
         assert_eq!(decoded(&[0x06]).end, End::Native(0x1000));
+        assert_eq!(decoded(&[0xcd, 0x80]).end, End::Native(0x1000));
+    }
+
+    #[test]
+    fn a_transaction_begins_like_a_branch() {
+        let block = decoded(&[0xc7, 0xf8, 0x10, 0, 0, 0, 0x90]);
+        assert_eq!(block.end, End::Branch { taken: 0x1016, next: 0x1006 });
     }
 
     #[test]
     fn a_block_is_cut_where_the_bytes_end() {
         let block = decoded(&[0x90, 0x48]);
-        assert_eq!((block.instrs.len(), block.end), (1, End::Native(0x1001)));
+        assert_eq!((block.instrs.len(), block.end), (1, End::Next(0x1001)));
+        assert_eq!(decoded(&[0x48]).end, End::Native(0x1000));
     }
 
     #[test]

@@ -1,27 +1,34 @@
 //! What is emitted for a block: the guest's own instructions, the stores that write its record, and its ways out.
 
 mod branches;
+mod leaving;
 mod record;
+mod volatile;
 
 pub use record::Record;
 
 use crate::asm::Asm;
+use crate::blocks::Link;
 use crate::context::{Mode, at};
 use crate::decode::Decoded;
 use crate::exits::{Exit, Key};
 use crate::modules::Function;
 use crate::stubs::Stubs;
+use crate::tables::Lookup;
 use crate::wrapping::ARGUMENTS;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_ir::{Block, Op, Place, Reg, When};
 use fpgrind_wrappers::Wrapper;
-use iced_x86::{Code, Instruction, Register};
+use iced_x86::{Code, FlowControl, Instruction, Register};
+use std::ops::Range;
 
-/// A direct branch out of a block: the displacement to fill in, and the exit to take until its target is translated.
-pub struct Link {
-    pub site: u64,
+/// Code that a table is to lead to for a target.
+pub struct TableEntry {
     pub target: Key,
-    pub stub: u64,
+    pub lookup: Lookup,
+    pub entry: u64,
+    /// Entries that share a slot form a chain: here the address of the one that has had it is to be put.
+    pub otherwise: u64,
 }
 
 /// Code being emitted into a zone, and what has to be known of it when it is in place.
@@ -33,13 +40,17 @@ pub struct Emitter {
     first_exit: i32,
     /// Where translations begin.
     pub entries: Vec<(Key, u64)>,
-    pub links: Vec<Link>,
-    /// Return addresses of calls, and where a return to them enters.
-    pub returns: Vec<(Key, u64)>,
+    /// Direct branches, and where they lead.
+    pub links: Vec<(Key, Link)>,
+    /// Return addresses of calls.
+    pub returns: Vec<Key>,
+    pub table_entries: Vec<TableEntry>,
     /// Where translations of system calls go on, and what guest code that is.
     pub continuations: Vec<(u64, Key)>,
-    /// What it means to the guest if it is interrupted here, from each address up to the next.
-    pub marks: Vec<(u64, Interrupted)>,
+    /// Where quiet mode ends, and for which wrapped function.
+    pub leaves: Vec<(u64, u64)>,
+    /// What it means to the guest if it is interrupted here, from each address up to the next, if somebody wants to know.
+    pub marks: Option<Vec<(u64, Interrupted)>>,
     /// Quiet mode ends in this guest at some return, so returns must look.
     pub logging: bool,
     cold: Vec<Cold>,
@@ -74,9 +85,20 @@ enum Cold {
         return_address: u64,
         mode: Mode,
     },
+    /// A return to an address that shares the slot with this one.
+    OtherReturn {
+        label: DynamicLabel,
+        than: Key,
+        entry: u64,
+    },
     RingFull {
         label: DynamicLabel,
         resume: u64,
+    },
+    /// The source of a block is no longer what was translated.
+    Changed {
+        label: DynamicLabel,
+        key: Key,
     },
     LeaveQuiet {
         label: DynamicLabel,
@@ -100,10 +122,29 @@ impl Emitter {
             entries: Vec::new(),
             links: Vec::new(),
             returns: Vec::new(),
+            table_entries: Vec::new(),
             continuations: Vec::new(),
-            marks: Vec::new(),
+            leaves: Vec::new(),
+            marks: None,
             logging,
             cold: Vec::new(),
+        }
+    }
+
+    /// Begins anew, when all that the emitter had has been taken from it: its memory is used again.
+    pub fn restart(mut self, start: u64, stubs: Stubs, first_exit: i32) -> Emitter {
+        self.asm.restart(start);
+        (self.stubs, self.first_exit) = (stubs, first_exit);
+        self
+    }
+
+    /// Loops lie in the cache as they lie in the guest, where a compiler has aligned them. So do blocks that are not fallen into; into
+    /// others a nop leads if a compiler would have put one there.
+    pub fn align(&mut self, decoded: &Decoded, pc: u64, starts_chain: bool) {
+        if decoded.is_loop() {
+            self.asm.align_like(pc, 32);
+        } else if starts_chain || pc.is_multiple_of(16) {
+            self.asm.align_like(pc, 16);
         }
     }
 
@@ -115,8 +156,14 @@ impl Emitter {
     /// The block's instructions up to the one that ends it, with their record.
     pub fn body(&mut self, decoded: &Decoded, record: Option<Record>) {
         let count = decoded.body_len();
+        if record.is_none() && self.marks.is_none() {
+            self.copy(decoded, 0..count);
+            decoded.instrs[..count].last().into_iter().for_each(|last| self.keep_apart(last));
+            return;
+        }
         self.mark(Interrupted::Between);
-        let scratch = record.map(|record| self.begin_record(record, decoded.registers));
+        let first = decoded.instrs.first().map(Instruction::ip);
+        let scratch = record.map(|record| self.begin_record(record, decoded.registers, first));
         let spilled = match (record, scratch) {
             (Some(record), Some(scratch)) => scratch.spilled(record.block),
             _ => [None, None],
@@ -129,42 +176,55 @@ impl Emitter {
                 self.log(record.block, index, When::Before, scratch, &decoded.instrs);
             }
             if index < count {
-                self.copy(decoded, index);
+                self.copy(decoded, index..index + 1);
                 self.mark(Interrupted::At { pc: instr.next_ip(), spilled });
+                self.keep_apart(instr);
                 if let (Some(record), Some(scratch)) = (record, scratch) {
                     self.log(record.block, index, When::After, scratch, &decoded.instrs);
                 }
             }
         }
         if let (Some(record), Some(scratch)) = (record, scratch) {
-            self.mark(Interrupted::Between);
-            self.end_record(record, scratch);
+            let last = decoded.instrs.get(count).map(Instruction::ip);
+            let end = last.or(decoded.instrs.last().map(Instruction::next_ip));
+            self.end_record(record, scratch, end);
         }
     }
 
     fn mark(&mut self, interrupted: Interrupted) {
-        self.marks.push((self.asm.here(), interrupted));
+        let here = self.asm.here();
+        if let Some(marks) = &mut self.marks {
+            marks.push((here, interrupted));
+        }
     }
 
-    fn copy(&mut self, decoded: &Decoded, index: usize) {
-        let instr = &decoded.instrs[index];
-        let bytes = decoded.bytes_of(index);
-        let at = decoded.rip_displacements[index] as usize;
-        if at == 0 {
-            self.asm.ops.extend(bytes.iter());
-            return;
+    /// Copies instructions. What they reach relative to their own address is as much further away as the copy is.
+    fn copy(&mut self, decoded: &Decoded, indices: Range<usize>) {
+        let Some(first) = decoded.instrs.get(indices.start) else { return };
+        let (start, end) = (decoded.offset_of(indices.start), decoded.offset_of(indices.end));
+        let further = first.ip().wrapping_sub(self.asm.here()) as i32;
+        let mut copied = start;
+        for at in decoded.rip_displacements.iter().copied().filter(|at| (start..end).contains(at)) {
+            let displacement = decoded.bytes[at..].first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
+            self.asm.ops.extend(&decoded.bytes[copied..at]);
+            self.asm.ops.push_i32(displacement.wrapping_add(further));
+            copied = at + 4;
         }
-        let next = self.asm.here() + bytes.len() as u64;
-        let displacement = instr.memory_displacement64().wrapping_sub(next) as i32;
-        let mut copy = bytes.to_vec();
-        copy[at..at + 4].copy_from_slice(&displacement.to_le_bytes());
-        self.asm.ops.extend(copy.iter());
+        self.asm.ops.extend(&decoded.bytes[copied..end]);
+    }
+
+    /// The signal of a trap comes behind the instruction, which must not be where another block begins.
+    fn keep_apart(&mut self, instr: &Instruction) {
+        if instr.flow_control() == FlowControl::Interrupt {
+            self.asm.ops.push(0x90);
+        }
     }
 
     /// Asks the supervisor, with all registers the guest's. The exit may want to know the address behind the asking.
     fn ask(&mut self, exit: impl FnOnce(u64) -> Exit) {
         let number = self.first_exit + self.exits.len() as i32;
-        dynasm!(self.asm.ops; .arch x64; gs mov QWORD [at::EXIT], number);
+        // Its upper half is always 0.
+        dynasm!(self.asm.ops; .arch x64; gs mov DWORD [at::EXIT], number);
         self.asm.jump(self.stubs.request);
         self.exits.push(exit(self.asm.here()));
     }
@@ -188,6 +248,7 @@ impl Emitter {
         self.jump_to((pc, Mode::Quiet));
 
         dynasm!(self.asm.ops; .arch x64; =>leave);
+        self.leaves.push((self.asm.here(), pc));
         if let Some((number, block)) = &records.leave {
             self.record(Record { number: *number, block }, top_of_stack());
         }
@@ -229,7 +290,7 @@ impl Emitter {
                 Cold::Link { site, target } => {
                     let stub = self.asm.here();
                     self.ask(|_| Exit::Link { target });
-                    self.links.push(Link { site, target, stub });
+                    self.links.push((target, Link { site, stub }));
                 }
                 Cold::Call { label, return_address, target } => {
                     dynasm!(self.asm.ops; .arch x64; =>label);
@@ -239,9 +300,21 @@ impl Emitter {
                     dynasm!(self.asm.ops; .arch x64; =>label);
                     self.push_return_address(return_address, |emitter| emitter.look_up(mode));
                 }
+                Cold::OtherReturn { label, than, entry } => {
+                    dynasm!(self.asm.ops; .arch x64; =>label; jmp QWORD [>before]; .align 8; before:);
+                    let otherwise = self.asm.here();
+                    self.table_entries.push(TableEntry { target: than, lookup: Lookup::Return, entry, otherwise });
+                    let end = self.stubs.miss(than.1, Lookup::Return);
+                    dynasm!(self.asm.ops; .arch x64; .u64 end);
+                }
                 Cold::RingFull { label, resume } => {
                     dynasm!(self.asm.ops; .arch x64; =>label; gs mov rcx, [at::spill(0)]);
                     self.ask(|_| Exit::RingFull { resume });
+                }
+                Cold::Changed { label, key } => {
+                    dynasm!(self.asm.ops; .arch x64; =>label);
+                    self.restore_spilled();
+                    self.ask(|_| Exit::Changed { key });
                 }
                 Cold::LeaveQuiet { label } => dynasm!(self.asm.ops
                     ; .arch x64

@@ -1,8 +1,10 @@
 //! The guest's address space as the supervisor sees it: its memory, its mappings, the files behind them.
 
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// A line of /proc/PID/maps.
@@ -12,6 +14,8 @@ pub struct Mapping {
     pub end: u64,
     pub writable: bool,
     pub executable: bool,
+    /// Other mappings of the same memory see what is written to it.
+    pub shared: bool,
     pub offset: u64,
     /// The file's path, `[vdso]` and the like, or empty for anonymous memory.
     pub name: PathBuf,
@@ -28,12 +32,14 @@ impl Mapping {
 
     /// Code that stays as it is unless the guest says otherwise by a system call.
     pub fn is_stable_code(&self) -> bool {
-        self.executable && !self.writable && (self.is_file() || self.name.as_os_str() == "[vdso]")
+        self.executable && !self.writable && !self.shared
     }
 }
 
+#[derive(Clone)]
 pub struct Guest {
-    pub pid: i32,
+    /// A thread of the process.
+    pub tid: i32,
     mappings: Vec<Mapping>,
     /// Pages of code as they were read: blocks are many and short, and reading another process costs a system call.
     code: FxHashMap<u64, Box<[u8; PAGE]>>,
@@ -42,8 +48,8 @@ pub struct Guest {
 const PAGE: usize = 4096;
 
 impl Guest {
-    pub fn new(pid: i32) -> Guest {
-        Guest { pid, mappings: Vec::new(), code: FxHashMap::default() }
+    pub fn new(tid: i32) -> Guest {
+        Guest { tid, mappings: Vec::new(), code: FxHashMap::default() }
     }
 
     /// The mappings may have changed: read them again when next asked.
@@ -51,26 +57,58 @@ impl Guest {
         self.mappings.clear();
     }
 
-    /// The code may have changed as well.
-    pub fn forget_code(&mut self) {
-        self.code.clear();
+    /// The code in this memory may have changed as well.
+    pub fn forget_code(&mut self, memory: &Range<u64>) {
+        let pages = memory.start / PAGE as u64..memory.end.div_ceil(PAGE as u64);
+        self.code.retain(|page, _| !pages.contains(page));
+    }
+
+    /// Is a mapping that was read executable, or taken for constant, in this range?
+    pub fn relies_on(&self, memory: &Range<u64>) -> bool {
+        self.mappings
+            .iter()
+            .any(|m| (m.executable || m.is_file() && !m.writable) && m.start < memory.end && memory.start < m.end)
+    }
+
+    /// Reads what may change at any time, as many bytes as are there.
+    pub fn read_volatile_code(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let mut done = 0;
+        while done < buffer.len() {
+            let at = address.wrapping_add(done as u64);
+            let len = (PAGE - at as usize % PAGE).min(buffer.len() - done);
+            if !self.read(at, &mut buffer[done..done + len]) {
+                break;
+            }
+            done += len;
+        }
+        done
+    }
+
+    /// The code at an address, up to the end of its page. Empty if there is none.
+    pub fn code_on_page(&mut self, address: u64) -> &[u8] {
+        let (page, offset) = (address / PAGE as u64, address as usize % PAGE);
+        match self.code.entry(page) {
+            Entry::Occupied(known) => &known.into_mut()[offset..],
+            Entry::Vacant(unknown) => {
+                let mut bytes = Box::new([0; PAGE]);
+                if !read(self.tid, page * PAGE as u64, &mut bytes[..]) {
+                    return &[];
+                }
+                &unknown.insert(bytes)[offset..]
+            }
+        }
     }
 
     /// Reads code, as many bytes as are there.
     pub fn read_code(&mut self, address: u64, buffer: &mut [u8]) -> usize {
         let mut done = 0;
         while done < buffer.len() {
-            let at = address.wrapping_add(done as u64);
-            let (page, offset) = (at / PAGE as u64, at as usize % PAGE);
-            if !self.code.contains_key(&page) {
-                let mut bytes = Box::new([0; PAGE]);
-                if !self.read(page * PAGE as u64, &mut bytes[..]) {
-                    break;
-                }
-                self.code.insert(page, bytes);
+            let code = self.code_on_page(address.wrapping_add(done as u64));
+            if code.is_empty() {
+                break;
             }
-            let len = (PAGE - offset).min(buffer.len() - done);
-            buffer[done..done + len].copy_from_slice(&self.code[&page][offset..offset + len]);
+            let len = code.len().min(buffer.len() - done);
+            buffer[done..done + len].copy_from_slice(&code[..len]);
             done += len;
         }
         done
@@ -79,7 +117,7 @@ impl Guest {
     /// In ascending order.
     pub fn mappings(&mut self) -> &[Mapping] {
         if self.mappings.is_empty() {
-            self.mappings = read_mappings(self.pid).unwrap_or_default();
+            self.mappings = read_mappings(self.tid).unwrap_or_default();
         }
         &self.mappings
     }
@@ -101,11 +139,12 @@ impl Guest {
 
     /// Reads the whole buffer, or says that it cannot.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
-        let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        let remote = libc::iovec { iov_base: address as *mut _, iov_len: buffer.len() };
-        // SAFETY: the local vector describes `buffer`; the remote one is only ever read, in the other process.
-        let read = unsafe { libc::process_vm_readv(self.pid, &local, 1, &remote, 1, 0) };
-        usize::try_from(read) == Ok(buffer.len())
+        read(self.tid, address, buffer)
+    }
+
+    pub fn read_u64(&self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        self.read(address, &mut word).then(|| u64::from_le_bytes(word))
     }
 
     /// Writes the whole buffer, or as much of it as can be written.
@@ -113,8 +152,16 @@ impl Guest {
         let local = libc::iovec { iov_base: bytes.as_ptr() as *mut _, iov_len: bytes.len() };
         let remote = libc::iovec { iov_base: address as *mut _, iov_len: bytes.len() };
         // SAFETY: the local vector describes `bytes`, which is only read; the guest is stopped or waits.
-        unsafe { libc::process_vm_writev(self.pid, &local, 1, &remote, 1, 0) };
+        unsafe { libc::process_vm_writev(self.tid, &local, 1, &remote, 1, 0) };
     }
+}
+
+fn read(tid: i32, address: u64, buffer: &mut [u8]) -> bool {
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let remote = libc::iovec { iov_base: address as *mut _, iov_len: buffer.len() };
+    // SAFETY: the local vector describes `buffer`; the remote one is only ever read, in the other process.
+    let read = unsafe { libc::process_vm_readv(tid, &local, 1, &remote, 1, 0) };
+    usize::try_from(read) == Ok(buffer.len())
 }
 
 fn read_mappings(pid: i32) -> io::Result<Vec<Mapping>> {
@@ -137,6 +184,7 @@ fn parse_mapping(line: &[u8]) -> Option<Mapping> {
         end: u64::from_str_radix(end, 16).ok()?,
         writable: permissions.get(1) == Some(&b'w'),
         executable: permissions.get(2) == Some(&b'x'),
+        shared: permissions.get(3) == Some(&b's'),
         offset: u64::from_str_radix(offset, 16).ok()?,
         name: PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())),
     })

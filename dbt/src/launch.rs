@@ -1,23 +1,25 @@
 //! Launching the guest: fork, ptrace, exec, and before its first instruction the mappings that emitted code needs.
 //!
-//! Descriptors of the shared memory are inherited through the exec, mapped by injected system calls and closed again; the
-//! guest finds its descriptors as it would natively.
+//! The descriptor of the arena is inherited through the exec, or opened through /proc by a program that a guest executes; the arena is
+//! mapped by injected system calls, and the descriptor closed again. The guest finds its descriptors as it would natively.
 
-use crate::cache::{CACHE_BYTES, CodeCache, ZONE_BYTES, place_zone};
-use crate::context::{CONTEXT_BYTES, ContextView};
+use crate::Options;
+use crate::arena::{Arena, WINDOW};
+use crate::cache::{CodeCache, ZONE_BYTES, place_zone};
+use crate::context::ThreadMemory;
+use crate::exits::Key;
 use crate::guest::Guest;
+use crate::log::Publisher;
 use crate::program::Program;
-use crate::ring::{RING_BYTES, RING_START, Ring};
-use crate::shared::SharedMemory;
+use crate::tables::Tables;
+use crate::thread::Space;
+use crate::tracer::wait;
+use crate::translate::Translator;
 use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
-
-/// Where the context and the window onto the code cache lie in the guest: far from where Linux puts programs, libraries, heaps and
-/// stacks, and where sanitisers' shadow memory leaves a hole.
-const CONTEXT_ADDRESS: u64 = 0x2a00_0000_0000;
-const WINDOW_ADDRESS: u64 = 0x2b00_0000_0000;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub enum LaunchError {
@@ -31,6 +33,10 @@ pub enum LaunchError {
     Died,
     /// No address range within reach of the program's code is free.
     NoRoom,
+    /// The program's mappings cannot be read.
+    NoProc,
+    /// An executed program is not one for this machine's 64 bits.
+    NotForUs,
     /// A thread of ours panicked, and has said so.
     Internal,
 }
@@ -45,6 +51,11 @@ impl std::fmt::Display for LaunchError {
             ),
             LaunchError::Exec(error) => write!(f, "could not execute the program: {error}"),
             LaunchError::Died => write!(f, "the program was killed before its first instruction"),
+            LaunchError::NoProc => write!(
+                f,
+                "/proc does not show the program's memory, which fpgrind must know of; mount it (mount -t proc proc /proc)"
+            ),
+            LaunchError::NotForUs => write!(f, "the program is not a 64-bit one"),
             LaunchError::Internal => {
                 write!(f, "fpgrind failed while it ran the program, which was killed; please report this")
             }
@@ -57,25 +68,25 @@ impl std::fmt::Display for LaunchError {
 
 impl std::error::Error for LaunchError {}
 
-/// A guest that stands before its first instruction and will ask for its translation.
+/// A program that stands before its first instruction and will ask for its translation.
 pub struct Launched {
-    pub guest: Guest,
-    pub context: ContextView,
-    pub ring: Ring,
-    pub cache: CodeCache,
-    /// The guest pc of its first instruction.
-    pub entry: u64,
+    pub tid: i32,
+    pub space: Space,
+    pub memory: ThreadMemory,
+    pub start: Key,
+    /// Bytes of its address space that we use.
+    pub overhead: u64,
 }
 
-pub fn launch(program: &Program) -> Result<Launched, LaunchError> {
-    let memory = |name, len| SharedMemory::new(name, len).map_err(|error| LaunchError::Os("make shared memory", error));
-    let context = memory(c"fpgrind-context", CONTEXT_BYTES)?;
-    let ring = memory(c"fpgrind-ring", RING_BYTES)?;
-    let cache = memory(c"fpgrind-cache", CACHE_BYTES)?;
-    let pid = start(program, &[context.fd(), ring.fd(), cache.fd()])?;
-    let inherited = [context.fd(), ring.fd(), cache.fd()];
-    let prepared =
-        prepare(pid, inherited, ContextView(context), Ring(ring), CodeCache { memory: cache, zones: Vec::new() });
+/// Starts a program.
+pub fn launch(
+    program: &Program,
+    arena: &Arc<Arena>,
+    options: &Options,
+    publisher: &Publisher,
+) -> Result<Launched, LaunchError> {
+    let pid = start(program, arena.fd())?;
+    let prepared = prepare(pid, Descriptor::Inherited(arena.fd()), arena, options, publisher);
     if prepared.is_err() {
         // SAFETY: a plain system call; the child is ours.
         unsafe { libc::kill(pid, libc::SIGKILL) };
@@ -84,8 +95,17 @@ pub fn launch(program: &Program) -> Result<Launched, LaunchError> {
     prepared
 }
 
+/// Takes up a program that a guest has just executed. If that fails the program can run on natively.
+pub fn attach(tid: i32, arena: &Arc<Arena>, options: &Options, publisher: &Publisher) -> Result<Launched, LaunchError> {
+    const USER64_CS: u64 = 0x33;
+    if registers(tid)?.cs != USER64_CS {
+        return Err(LaunchError::NotForUs);
+    }
+    prepare(tid, Descriptor::Ours(arena.fd()), arena, options, publisher)
+}
+
 /// Forks, has the child wait until it is traced, and brings it to the stop behind its exec.
-fn start(program: &Program, inherit: &[RawFd]) -> Result<i32, LaunchError> {
+fn start(program: &Program, inherit: RawFd) -> Result<i32, LaunchError> {
     let c_string =
         |s: &OsStr| CString::new(s.as_bytes()).map_err(|_| LaunchError::Exec(io::ErrorKind::InvalidInput.into()));
     let path = c_string(program.path.as_os_str())?;
@@ -106,9 +126,7 @@ fn start(program: &Program, inherit: &[RawFd]) -> Result<i32, LaunchError> {
         if pid == 0 {
             let mut go = 0u8;
             if libc::read(childs, (&raw mut go).cast(), 1) == 1 {
-                for fd in inherit {
-                    libc::fcntl(*fd, libc::F_SETFD, 0);
-                }
+                libc::fcntl(inherit, libc::F_SETFD, 0);
                 crate::dispositions::restore();
                 libc::execv(path.as_ptr(), pointers.as_ptr());
                 let error = *libc::__errno_location();
@@ -142,7 +160,7 @@ fn trace(pid: i32, socket: RawFd) -> Result<(), LaunchError> {
         }
         libc::write(socket, [1u8].as_ptr().cast(), 1);
         loop {
-            let status = wait(pid).ok_or(LaunchError::Died)?;
+            let (_, status) = wait(pid).ok_or(LaunchError::Died)?;
             if libc::WIFSTOPPED(status) {
                 if status >> 16 == libc::PTRACE_EVENT_EXEC {
                     return Ok(());
@@ -162,42 +180,78 @@ fn trace(pid: i32, socket: RawFd) -> Result<(), LaunchError> {
     }
 }
 
-fn prepare(
-    pid: i32,
-    fds: [RawFd; 3],
-    context: ContextView,
-    ring: Ring,
-    mut cache: CodeCache,
-) -> Result<Launched, LaunchError> {
-    let mut guest = Guest::new(pid);
-    let mut injector = Injector::new(pid)?;
-    let entry = injector.entry;
-    let [context_fd, ring_fd, cache_fd] = fds;
-    let rw = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-    let rx = (libc::PROT_READ | libc::PROT_EXEC) as u64;
-    let start = place_zone(entry, guest.mappings().iter().map(|m| (m.start, m.end))).ok_or(LaunchError::NoRoom)?;
-    injector.map(CONTEXT_ADDRESS, CONTEXT_BYTES, rw, context_fd)?;
-    injector.map(RING_START, RING_BYTES, rw, ring_fd)?;
-    injector.map(WINDOW_ADDRESS, CACHE_BYTES, rx, cache_fd)?;
-    injector.call("map the code cache", zone_call(0, start))?;
-    for fd in fds {
-        injector.call("close a descriptor", [libc::SYS_close as u64, fd as u64, 0, 0, 0, 0, 0])?;
-    }
-    cache.add_zone(start);
-    // SAFETY: the context is mapped, and the guest stopped.
-    unsafe {
-        (*context.get()).address = CONTEXT_ADDRESS;
-        (*context.get()).cursor = RING_START;
-    }
-    injector.finish(cache.zones[0].stubs.start, CONTEXT_ADDRESS)?;
-    guest.forget_mappings();
-    Ok(Launched { guest, context, ring, cache, entry })
+/// How a program gets at the arena.
+enum Descriptor {
+    /// It has this one.
+    Inherited(RawFd),
+    /// It opens this one of ours.
+    Ours(RawFd),
 }
 
-/// The system call that makes a zone at `start` of a piece of the code cache.
-pub fn zone_call(offset: usize, start: u64) -> [u64; 7] {
-    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as u64;
-    [libc::SYS_mremap as u64, WINDOW_ADDRESS + offset as u64, 0, ZONE_BYTES, flags, start, 0]
+fn prepare(
+    tid: i32,
+    descriptor: Descriptor,
+    arena: &Arc<Arena>,
+    options: &Options,
+    publisher: &Publisher,
+) -> Result<Launched, LaunchError> {
+    let no_memory = || LaunchError::Os("find room in shared memory", io::ErrorKind::OutOfMemory.into());
+    let mut guest = Guest::new(tid);
+    let mut injector = Injector::new(tid)?;
+    let entry = injector.entry;
+    let mappings = guest.mappings();
+    let zone = if mappings.iter().any(|mapping| mapping.contains(entry)) {
+        place_zone(entry, mappings.iter().map(|m| (m.start, m.end))).ok_or(LaunchError::NoRoom)
+    } else {
+        Err(LaunchError::NoProc)
+    };
+    let prepared = zone.and_then(|zone| {
+        let memory = ThreadMemory::new(arena).ok_or_else(no_memory)?;
+        let mut cache = CodeCache::new(arena.clone(), options.cache_bytes);
+        let piece = cache.piece().ok_or_else(no_memory)?;
+        let tables = Tables::new(arena).ok_or_else(no_memory)?;
+        let overhead = arena.len() as u64 + ZONE_BYTES;
+        raise_memory_limit(tid, overhead);
+        injector.map_arena(descriptor, arena.len())?;
+        injector.call("map the code cache", piece.map_at(zone))?;
+        cache.add_zone(zone, piece);
+        guest.forget_mappings();
+        let translator = Translator::new(guest, tables, cache, options.logging, publisher.clone());
+        let start = (entry, translator.first_mode());
+        Ok(Launched { tid, space: Space::new(translator), memory, start, overhead })
+    });
+    match prepared {
+        Ok(launched) => {
+            let stubs = launched.space.stubs(|_| true).ok_or(LaunchError::NoRoom)?;
+            injector.finish(stubs.start, launched.memory.address())?;
+            Ok(launched)
+        }
+        Err(error) => {
+            // It can still run as it is.
+            injector.finish(entry, 0)?;
+            Err(error)
+        }
+    }
+}
+
+/// Gives a process whose address space is limited so much more of it.
+pub fn raise_memory_limit(tid: i32, bytes: u64) {
+    // SAFETY: the kernel fills and reads our structures.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::prlimit(tid, libc::RLIMIT_AS, std::ptr::null(), &mut limit) != 0
+            || limit.rlim_cur == libc::RLIM_INFINITY
+        {
+            return;
+        }
+        let raised = |limit: u64| if limit == libc::RLIM_INFINITY { limit } else { limit.saturating_add(bytes) };
+        let more = libc::rlimit { rlim_cur: raised(limit.rlim_cur), rlim_max: raised(limit.rlim_max) };
+        if libc::prlimit(tid, libc::RLIMIT_AS, &more, std::ptr::null_mut()) != 0 {
+            // Only the privileged may raise the hard limit.
+            let more = libc::rlimit { rlim_cur: raised(limit.rlim_cur).min(limit.rlim_max), ..limit };
+            libc::prlimit(tid, libc::RLIMIT_AS, &more, std::ptr::null_mut());
+        }
+    }
 }
 
 /// Makes system calls in a guest that has just executed, by means of a `syscall` put over its first instruction.
@@ -240,20 +294,40 @@ impl Injector {
         Ok(result)
     }
 
-    fn map(&mut self, address: u64, len: usize, protection: u64, fd: RawFd) -> Result<(), LaunchError> {
+    fn map_arena(&mut self, descriptor: Descriptor, len: usize) -> Result<(), LaunchError> {
+        let fd = match descriptor {
+            Descriptor::Inherited(fd) => fd as u64,
+            Descriptor::Ours(fd) => self.open(&format!("/proc/{}/fd/{fd}\0", std::process::id()))?,
+        };
+        let protection = (libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC) as u64;
         let flags = (libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE) as u64;
-        let call = [libc::SYS_mmap as u64, address, len as u64, protection, flags, fd as u64, 0];
-        self.call("map shared memory into the program", call).map(drop)
+        let call = [libc::SYS_mmap as u64, WINDOW, len as u64, protection, flags, fd, 0];
+        let mapped = self.call("map shared memory into the program", call);
+        self.call("close a descriptor", [libc::SYS_close as u64, fd, 0, 0, 0, 0, 0])?;
+        mapped?;
+        let advice = [libc::SYS_madvise as u64, WINDOW, len as u64, libc::MADV_DONTDUMP as u64, 0, 0, 0];
+        self.call("keep shared memory out of core dumps", advice).map(drop)
+    }
+
+    /// Opens a file, whose name lies below the stack for a moment.
+    fn open(&mut self, path: &str) -> Result<u64, LaunchError> {
+        let guest = Guest::new(self.pid);
+        let place = self.registers.rsp - 256;
+        let mut before = vec![0; path.len()];
+        guest.read(place, &mut before);
+        guest.write(place, path.as_bytes());
+        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
+        let opened = self
+            .call("open shared memory", [libc::SYS_openat as u64, libc::AT_FDCWD as i64 as u64, place, flags, 0, 0, 0]);
+        guest.write(place, &before);
+        opened
     }
 
     /// Puts the guest's first instruction back and its registers as exec left them, but for where it goes and GS.
     fn finish(self, start: u64, gs: u64) -> Result<(), LaunchError> {
         // SAFETY: a ptrace call on a stopped child.
         unsafe { libc::ptrace(libc::PTRACE_POKETEXT, self.pid, self.entry, self.text) };
-        set_registers(self.pid, &libc::user_regs_struct { rip: start, gs_base: gs, ..self.registers })?;
-        // SAFETY: as above.
-        unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid, 0, 0) };
-        Ok(())
+        set_registers(self.pid, &libc::user_regs_struct { rip: start, gs_base: gs, ..self.registers })
     }
 }
 
@@ -282,7 +356,7 @@ fn step(pid: i32) -> Result<(), LaunchError> {
     loop {
         // SAFETY: ptrace calls on a stopped child.
         unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, pid, 0, 0) };
-        let status = wait(pid).ok_or(LaunchError::Died)?;
+        let (_, status) = wait(pid).ok_or(LaunchError::Died)?;
         if !libc::WIFSTOPPED(status) {
             return Err(LaunchError::Died);
         }
@@ -296,10 +370,4 @@ fn step(pid: i32) -> Result<(), LaunchError> {
         unsafe { libc::kill(pid, signal) };
     }
     Ok(())
-}
-
-fn wait(pid: i32) -> Option<i32> {
-    let mut status = 0;
-    // SAFETY: a plain system call.
-    (unsafe { libc::waitpid(pid, &mut status, libc::__WALL) } == pid).then_some(status)
 }

@@ -11,9 +11,12 @@
 // dynasm's macros convert register numbers that are u8 already.
 #![allow(clippy::useless_conversion)]
 
+mod arena;
 mod asm;
+mod blocks;
 mod cache;
 mod context;
+mod copies;
 mod decode;
 mod dispositions;
 mod emit;
@@ -21,13 +24,15 @@ mod exits;
 mod guest;
 mod keyboard;
 mod launch;
+mod log;
 mod modules;
 pub mod program;
-mod ring;
 mod service;
-mod shared;
 mod signals;
 mod stubs;
+mod syscalls;
+mod tables;
+mod thread;
 mod tracer;
 mod translate;
 mod wrapping;
@@ -37,18 +42,35 @@ pub use program::Program;
 pub use tracer::End;
 pub use translate::Logging;
 
+use arena::Arena;
 use fpgrind_analysis::log::Event;
-use service::{Message, Service, Shared, WentNative};
-use std::sync::Mutex;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use fpgrind_wrappers::OUTPUT_NAMES;
+use log::Publisher;
+use service::{Statistics, WentNative};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 use tracer::Tracer;
-use translate::Translator;
+
+/// Which of the processes that come of the program are translated as well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Follow {
+    None,
+    /// Those that it forks, until they execute another program.
+    #[default]
+    Fork,
+    /// Also the programs that they execute.
+    All,
+}
 
 /// How to run a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Nothing is logged without it: translation only.
     pub logging: Option<Logging>,
+    pub follow: Follow,
+    /// Bytes of translated code to keep for a neighbourhood of code: for tests.
+    pub cache_bytes: Option<u64>,
 }
 
 /// How it ran.
@@ -57,52 +79,58 @@ pub struct Run {
     pub end: End,
     /// What the user should know of what was not analysed: a sentence each.
     pub remarks: Vec<String>,
+    /// How often the program had to ask for translations and the like, and how long that took in all.
+    pub requests: u64,
+    pub asking: Duration,
 }
 
-/// Chunks of log that may wait for the consumer before the guest has to.
-const CHUNKS_IN_FLIGHT: usize = 16;
-
 /// Runs a program to its end. The consumer gets the log, on the calling thread, while the program runs.
-pub fn run(program: &Program, options: &Options, mut consumer: impl FnMut(Event<'_>)) -> Result<Run, Error> {
-    let (sender, receiver) = sync_channel(CHUNKS_IN_FLIGHT);
+pub fn run(program: &Program, options: &Options, consumer: impl FnMut(Event<'_>)) -> Result<Run, Error> {
+    keep_heap_together();
+    let (publisher, subscription) = log::channel_of_log();
     std::thread::scope(|scope| {
-        let supervisor = scope.spawn(|| supervise(program, options, sender));
-        for message in receiver {
-            match message {
-                Message::Event(event) => consumer(event),
-                Message::Records(records) => consumer(Event::Records(&records)),
-            }
-        }
+        let supervisor = scope.spawn(|| supervise(program, options, publisher));
+        subscription.consume(consumer);
         supervisor.join().unwrap_or(Err(Error::Internal))
     })
 }
 
-/// Launches the program, answers what it asks and traces it, until it ends. Launching and tracing are one thread's: ptrace
-/// wants that.
-fn supervise(program: &Program, options: &Options, consumer: SyncSender<Message>) -> Result<Run, Error> {
-    let launched = launch::launch(program)?;
-    let pid = launched.guest.pid;
+/// Guests wait while memory is allocated for what is known of their translations. The C library gives threads heaps of their own,
+/// which grow by a page and a system call at a time; the main heap grows in steps that can be chosen, and is not shrunk.
+fn keep_heap_together() {
+    // SAFETY: these only set parameters.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_TOP_PAD, 4 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 256 << 20);
+    }
+}
+
+/// Launches the program and traces it and what comes of it, until all have ended. Launching and tracing are one thread's: ptrace
+/// wants that. Each guest thread gets a thread of ours that answers it.
+fn supervise(program: &Program, options: &Options, publisher: Publisher) -> Result<Run, Error> {
+    let arena = Arena::new().map_err(|error| Error::Os("make shared memory", error))?;
+    let launched = launch::launch(program, &arena, options, &publisher)?;
+    let main = launched.tid;
     let _keyboard = keyboard::left_to_the_guest();
-    // SAFETY: the context is mapped until the translator is dropped, after both threads have ended.
-    let pending = unsafe { &raw const (*launched.context.get()).pending };
-    let shared = Shared::new(pending, launched.cache.zones.iter().map(|zone| zone.stubs).collect());
-    let translator = Mutex::new(Translator::new(launched.guest, launched.context, launched.cache, options.logging));
-    let mut service = Service {
-        pid,
-        translator: &translator,
-        ring: launched.ring,
-        entry: launched.entry,
-        shared: &shared,
-        consumer,
-        went_native: None,
-    };
-    std::thread::scope(|scope| {
-        let answering = scope.spawn(|| service.serve());
-        let (end, seen) = Tracer::new(pid, &shared, &translator).trace();
-        answering.join().map_err(|_| Error::Internal)?;
-        Ok((end, seen))
+    if options.logging.is_some() {
+        for (number, name) in OUTPUT_NAMES.iter().enumerate() {
+            publisher.send(Event::OutputFunction(number as u32, name.to_string()));
+        }
+    }
+    let statistics = Arc::new(Statistics::default());
+    let (end, seen) = std::thread::scope(|scope| {
+        let mut tracer = Tracer::new(scope, options, arena, publisher, statistics.clone());
+        tracer.launched(launched);
+        tracer.trace(main)
+    });
+    let went_native = *statistics.went_native.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Run {
+        end,
+        remarks: remarks(&seen, went_native),
+        requests: statistics.requests.load(Ordering::Relaxed),
+        asking: Duration::from_nanos(statistics.nanoseconds.load(Ordering::Relaxed)),
     })
-    .map(|(end, seen)| Run { end, remarks: remarks(&seen, service.went_native) })
 }
 
 fn remarks(seen: &tracer::Seen, went_native: Option<WentNative>) -> Vec<String> {
@@ -113,11 +141,10 @@ fn remarks(seen: &tracer::Seen, went_native: Option<WentNative>) -> Vec<String> 
         n => remarks.push(format!("{n} {many} ran natively, unanalysed")),
     };
     count(seen.processes, "child process", "child processes");
-    count(seen.threads, "further thread", "further threads");
-    count(seen.execs, "program that the process turned into by exec", "programs that the process turned into by exec");
+    count(seen.threads, "thread", "threads");
+    count(seen.execs, "program that it executed", "programs that it executed");
     if let Some(reason) = went_native {
         let reason = match reason {
-            WentNative::GeneratedCode => "the program ran code that it had made at run time",
             WentNative::Instruction => "the program ran an instruction that cannot be translated",
             WentNative::UsesGs => "the program uses the GS segment, which fpgrind needs",
             WentNative::NoRoom => "there was no room for translated code near the program's",

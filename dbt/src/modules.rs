@@ -6,6 +6,9 @@ use fpgrind_wrappers::{Wrapper, is_quiet_module, wrapper};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What is at a function's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,26 +18,38 @@ pub enum Function {
     Resolver(Wrapper),
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Modules {
-    loaded: Vec<Loaded>,
+    /// By start; they do not overlap.
+    loaded: BTreeMap<u64, Loaded>,
+    /// The one that was last asked for, and its start: most often it is the next as well.
+    last: Cell<Option<(u64, Loaded)>>,
     functions: FxHashMap<u64, Function>,
 }
 
-struct Loaded {
-    start: u64,
-    end: u64,
-    quiet: bool,
+/// A mapping of code.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded {
+    pub end: u64,
+    /// Runs without leaving records.
+    pub quiet: bool,
+    /// May change without a system call.
+    pub volatile: bool,
 }
 
 impl Modules {
-    /// Does the code at this address run without leaving records?
-    pub fn is_quiet(&self, pc: u64) -> bool {
-        self.loaded.iter().any(|module| module.quiet && (module.start..module.end).contains(&pc))
+    pub fn at(&self, pc: u64) -> Option<Loaded> {
+        let found = self.last.get().filter(|(start, loaded)| (*start..loaded.end).contains(&pc)).or_else(|| {
+            let (start, loaded) = self.loaded.range(..=pc).next_back()?;
+            (pc < loaded.end).then_some((*start, *loaded))
+        })?;
+        self.last.set(Some(found));
+        Some(found.1)
     }
 
-    pub fn knows(&self, pc: u64) -> bool {
-        self.loaded.iter().any(|module| (module.start..module.end).contains(&pc))
+    /// Is code known in this range?
+    pub fn touches(&self, memory: &Range<u64>) -> bool {
+        self.loaded.range(..memory.end).next_back().is_some_and(|(_, loaded)| memory.start < loaded.end)
     }
 
     pub fn function(&self, pc: u64) -> Option<Function> {
@@ -47,23 +62,26 @@ impl Modules {
     }
 
     /// Memory in this range is no longer what it was.
-    pub fn forget(&mut self, start: u64, end: u64) {
-        self.loaded.retain(|module| module.end <= start || end <= module.start);
-        self.functions.retain(|pc, _| !(start..end).contains(pc));
+    pub fn forget(&mut self, memory: &Range<u64>) {
+        self.last.set(None);
+        self.loaded.retain(|start, loaded| loaded.end <= memory.start || memory.end <= *start);
+        self.functions.retain(|pc, _| !memory.contains(pc));
     }
 
     /// Learns what a mapping of code is, and if need be what its functions are. A file that cannot be read or understood is a
     /// module without names.
     pub fn load(&mut self, mapping: &Mapping, functions: bool) -> Module {
         let quiet = is_quiet_module(&mapping.name);
-        self.loaded.push(Loaded { start: mapping.start, end: mapping.end, quiet });
+        self.forget(&(mapping.start..mapping.end));
+        let volatile = !mapping.is_stable_code();
+        self.loaded.insert(mapping.start, Loaded { end: mapping.end, quiet, volatile });
         let mut module = Module {
             path: mapping.name.clone(),
             start: mapping.start,
             end: mapping.end,
             bias: mapping.start - mapping.offset.min(mapping.start),
         };
-        if !functions {
+        if !functions || !mapping.is_file() {
             return module;
         }
         let Ok(opened) = std::fs::File::open(&mapping.name) else { return module };

@@ -9,160 +9,276 @@
 use crate::context::{Context, Mode};
 use crate::emit::Interrupted;
 use crate::exits::{Exit, Exits};
+use crate::guest::Guest;
 use crate::launch::{registers, set_registers};
-use crate::service::{context, lock};
 use crate::stubs::Stubs;
-use crate::tracer::{Tracer, wait};
+use crate::thread::Thread;
+use crate::tracer::{Task, Tracer, is_busy, wait};
 use libc::user_regs_struct as Registers;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 /// A signal that is to be delivered.
-struct Signal {
+#[derive(Clone, Copy)]
+pub struct Signal {
     number: i32,
     info: libc::siginfo_t,
 }
 
-/// Where the guest is interrupted.
+/// Where a thread is interrupted.
 enum Place {
     /// In its own code: it runs natively.
     Native,
     /// In common code or in the middle of something: run on.
     Between,
+    /// It waits for the supervisor: later.
+    Busy,
     /// Before a guest instruction, with these registers.
     At(Box<Registers>, Mode),
 }
 
-/// Steps after which a guest that still stands nowhere is let go on without its signal, which comes again.
-const MANY_STEPS: usize = 100_000;
+/// What became of a delivery that did not lead into a handler.
+enum Instead {
+    /// The thread was resumed, or is gone.
+    Resumed,
+    /// It stands, and the signals left are to be delivered later.
+    Postponed,
+    /// This happened first.
+    Event(i32, i32),
+    /// The instruction stepped over raised a signal.
+    Fault(Box<Signal>),
+}
 
-impl Tracer<'_> {
-    /// The guest has stopped for a signal that is about to be delivered. The event that came meanwhile, if any.
-    pub fn deliver(&mut self, number: i32) -> Option<(i32, i32)> {
-        if !self.has(number, "SigCgt:") {
-            self.resume(libc::PTRACE_CONT, number);
+/// Steps after which a thread that still stands nowhere is let go on without its signal, which comes again.
+const MANY_STEPS: usize = 100_000;
+const TRAP_FLAG: u64 = 1 << 8;
+/// The saved flags in the frame that a handler finds on its stack: a return address and a ucontext, where they follow rip (Linux, asm/sigcontext.h).
+const FRAME_FLAGS: u64 = 8 + 40 + 17 * 8;
+
+/// Signals that instructions raise. If blocked they would kill.
+const RAISED: [i32; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+impl Tracer<'_, '_> {
+    /// The task has stopped for a signal that is about to be delivered. The event that came meanwhile, if any.
+    pub fn deliver(&mut self, tid: i32, number: i32) -> Option<(i32, i32)> {
+        let mut signal = Signal { number, info: signal_info(tid) };
+        let task = self.tasks.get_mut(&tid)?;
+        let Some(thread) = task.thread.clone().filter(|_| is_in(tid, number, "SigCgt:")) else {
+            self.resume(tid, libc::PTRACE_CONT, number);
             return None;
+        };
+        take_up(task, &mut signal);
+        if is_raised(&signal) {
+            // It belongs to the instruction at which the thread stands.
+            task.undelivered.push_front(signal);
+        } else {
+            task.undelivered.push_back(signal);
         }
-        let mut waiting = vec![Signal { number, info: self.signal_info() }];
-        while let Some(signal) = waiting.pop() {
-            let number = signal.number;
+        self.deliver_all(tid, &thread)
+    }
+
+    /// The task stands in a stop that is none for a signal, perhaps because signals wait.
+    pub fn deliver_postponed(&mut self, tid: i32) -> Option<(i32, i32)> {
+        let task = self.tasks.get_mut(&tid)?;
+        let Some(thread) = task.thread.clone().filter(|_| !task.undelivered.is_empty()) else {
+            self.resume(tid, libc::PTRACE_CONT, 0);
+            return None;
+        };
+        let blocked = task.blocked.take();
+        let stepped = self.step_aside(tid, &thread);
+        unblock(tid, blocked);
+        match stepped {
+            Ok(()) => self.deliver_all(tid, &thread),
+            Err(Instead::Event(who, status)) => Some((who, status)),
+            Err(_) => None,
+        }
+    }
+
+    /// Brings a thread to a stop from which a signal can be handed to it, and leaves its registers, and the system call that it may
+    /// be in, as they are.
+    fn step_aside(&mut self, tid: i32, thread: &Thread) -> Result<(), Instead> {
+        let stubs = thread.process.space().stubs(|_| true);
+        let (Ok(regs), Some(stubs)) = (registers(tid), stubs) else { return Err(Instead::Resumed) };
+        let aside = Registers { rip: stubs.start, orig_rax: u64::MAX, ..regs };
+        set_registers(tid, &aside).map_err(|_| Instead::Resumed)?;
+        let stepped = self.step(tid, 0);
+        // Also if something came between: it then stands where it stood.
+        let _ = set_registers(tid, &regs);
+        stepped
+    }
+
+    fn deliver_all(&mut self, tid: i32, thread: &Arc<Thread>) -> Option<(i32, i32)> {
+        while let Some(signal) = self.tasks.get_mut(&tid)?.undelivered.pop_front() {
             // The handler just entered may block it: then it waits, as it would natively.
-            if self.has(number, "SigBlk:") {
-                self.send_again(number);
+            if !is_raised(&signal) && is_in(tid, signal.number, "SigBlk:") {
+                self.send_again(tid, signal);
                 continue;
             }
-            if let Err(event) = self.deliver_to_handler(signal, &mut waiting) {
-                // Something else comes first: a group stop, a child. The signals come again.
-                if event.is_some_and(|(_, status)| libc::WIFSTOPPED(status)) {
-                    self.send_again(number);
+            let outcome = self.deliver_to_handler(tid, thread, signal);
+            let undelivered = &mut self.tasks.get_mut(&tid)?.undelivered;
+            match outcome {
+                Ok(()) => {}
+                Err(Instead::Resumed) => return None,
+                Err(Instead::Fault(fault)) => {
+                    undelivered.push_front(signal);
+                    undelivered.push_front(*fault);
                 }
-                waiting.iter().for_each(|signal| self.send_again(signal.number));
-                return event;
+                Err(Instead::Postponed) => {
+                    undelivered.push_front(signal);
+                    // Those that come after it stay behind it.
+                    if let Some(task) = self.tasks.get_mut(&tid) {
+                        task.blocked = task.blocked.or_else(|| block_others(tid));
+                    }
+                    self.resume(tid, libc::PTRACE_CONT, 0);
+                    return None;
+                }
+                Err(Instead::Event(who, status)) => {
+                    undelivered.push_front(signal);
+                    return Some((who, status));
+                }
             }
         }
-        self.resume(libc::PTRACE_CONT, 0);
+        self.resume(tid, libc::PTRACE_CONT, 0);
         None
     }
 
-    /// Leaves the guest stopped before the translation of the handler is asked for; or else has resumed it, and passes on what happened.
-    fn deliver_to_handler(&mut self, mut signal: Signal, waiting: &mut Vec<Signal>) -> Result<(), Option<(i32, i32)>> {
+    /// Leaves the thread stopped before the translation of the handler is asked for.
+    fn deliver_to_handler(&mut self, tid: i32, thread: &Thread, mut signal: Signal) -> Result<(), Instead> {
         // A fault belongs to the instruction at which it stopped; a step may not lie between.
-        let mut faulted = is_fault(&signal);
+        let mut raised = is_raised(&signal);
+        let mut others = None;
+        let mut outcome = Err(Instead::Postponed);
         for _ in 0..MANY_STEPS {
-            let Ok(regs) = registers(self.pid) else { return Err(None) };
-            match self.place(regs, faulted) {
+            let Ok(regs) = registers(tid) else {
+                outcome = Err(Instead::Resumed);
+                break;
+            };
+            match self.place(tid, thread, regs, raised) {
                 Place::Native => {
-                    self.set_signal_info(&signal);
-                    self.resume(libc::PTRACE_CONT, signal.number);
-                    return Err(None);
+                    unblock(tid, others.take());
+                    set_signal_info(tid, &signal);
+                    self.resume(tid, libc::PTRACE_CONT, signal.number);
+                    return Err(Instead::Resumed);
                 }
+                Place::Busy => break,
                 Place::At(regs, mode) => {
-                    if set_registers(self.pid, &regs).is_err() {
-                        return Err(None);
+                    unblock(tid, others.take());
+                    if set_registers(tid, &regs).is_err() {
+                        return Err(Instead::Resumed);
                     }
-                    if faulted && matches!(signal.number, libc::SIGILL | libc::SIGFPE) {
+                    if raised && matches!(signal.number, libc::SIGILL | libc::SIGFPE | libc::SIGSYS) {
                         set_address(&mut signal.info, regs.rip);
                     }
-                    return self.enter_handler(&signal, mode, waiting);
+                    return self.enter_handler(tid, thread, &signal, mode);
                 }
                 Place::Between => {
-                    faulted = false;
-                    self.step(0, waiting)?;
+                    raised = false;
+                    // Others wait meanwhile, in the kernel's order.
+                    others = others.or_else(|| block_others(tid));
+                    if let Err(instead) = self.step(tid, 0) {
+                        outcome = Err(instead);
+                        break;
+                    }
                 }
             }
         }
-        self.send_again(signal.number);
-        self.resume(libc::PTRACE_CONT, 0);
-        Err(None)
+        unblock(tid, others);
+        outcome
     }
 
-    fn send_again(&self, number: i32) {
+    /// Gives a signal back to the kernel.
+    fn send_again(&mut self, tid: i32, signal: Signal) {
+        if let Some(task) = self.tasks.get_mut(&tid) {
+            task.sent_again.push(signal);
+        }
         // SAFETY: a plain system call.
-        unsafe { libc::kill(self.pid, number) };
+        unsafe { libc::syscall(libc::SYS_tkill, tid, signal.number) };
     }
 
-    /// The kernel builds the frame; the guest stops at the handler's first instruction and is sent to its translation.
-    fn enter_handler(
-        &mut self,
-        signal: &Signal,
-        mode: Mode,
-        waiting: &mut Vec<Signal>,
-    ) -> Result<(), Option<(i32, i32)>> {
-        self.set_signal_info(signal);
-        self.step(signal.number, waiting)?;
-        let Ok(mut regs) = registers(self.pid) else { return Err(None) };
-        let request = self.stubs(|_| true).map_or(0, |stubs| stubs.request);
-        {
-            let mut translator = lock(self.translator);
-            let context = context(&mut translator);
-            context.exit = Exits::miss(mode) as u64;
-            context.argument = regs.rip;
+    /// The kernel builds the frame; the thread stops at the handler's first instruction and is sent to its translation.
+    fn enter_handler(&mut self, tid: i32, thread: &Thread, signal: &Signal, mode: Mode) -> Result<(), Instead> {
+        set_signal_info(tid, signal);
+        let own_flags = registers(tid).map_or(0, |regs| regs.eflags);
+        self.step(tid, signal.number)?;
+        let Ok(mut regs) = registers(tid) else { return Err(Instead::Resumed) };
+        // Before a `popf`, Linux takes the trap flag that steps for the guest's own, and leaves it in the frame.
+        let guest = Guest::new(tid);
+        let place = regs.rsp.wrapping_add(FRAME_FLAGS);
+        if let Some(flags) = guest.read_u64(place).filter(|flags| flags & TRAP_FLAG & !own_flags != 0) {
+            guest.write(place, &(flags & !TRAP_FLAG).to_le_bytes());
         }
-        regs.rip = request;
-        set_registers(self.pid, &regs).map_err(|_| None)
+        let Some(stubs) = thread.process.space().stubs(|_| true) else { return Err(Instead::Resumed) };
+        let context = thread.memory.context();
+        context.exit = Exits::miss(mode) as u64;
+        context.argument = regs.rip;
+        regs.rip = stubs.request;
+        set_registers(tid, &regs).map_err(|_| Instead::Resumed)
     }
 
-    /// One step, with a signal to deliver or none. Signals that come meanwhile wait.
-    fn step(&mut self, signal: i32, waiting: &mut Vec<Signal>) -> Result<(), Option<(i32, i32)>> {
-        self.resume(libc::PTRACE_SINGLESTEP, signal);
+    /// One step, with a signal to deliver or none.
+    fn step(&mut self, tid: i32, signal: i32) -> Result<(), Instead> {
+        self.resume(tid, libc::PTRACE_SINGLESTEP, signal);
         loop {
-            let Some((who, status)) = wait(self.pid) else { return Err(None) };
-            if !libc::WIFSTOPPED(status) || status >> 16 != 0 {
-                return Err(Some((who, status)));
+            let Some((who, status)) = wait(tid) else { return Err(Instead::Resumed) };
+            if !libc::WIFSTOPPED(status) {
+                return Err(Instead::Event(who, status));
             }
-            match libc::WSTOPSIG(status) {
-                libc::SIGTRAP => return Ok(()),
-                number if self.has(number, "SigCgt:") => {
-                    waiting.push(Signal { number, info: self.signal_info() });
-                    self.resume(libc::PTRACE_SINGLESTEP, 0);
+            let number = libc::WSTOPSIG(status);
+            match status >> 16 {
+                0 => {}
+                // Interrupted to be looked at, which it is.
+                libc::PTRACE_EVENT_STOP if number == libc::SIGTRAP => {
+                    self.resume(tid, libc::PTRACE_SINGLESTEP, 0);
+                    continue;
                 }
-                number => self.resume(libc::PTRACE_SINGLESTEP, number),
+                _ => return Err(Instead::Event(who, status)),
+            }
+            let info = signal_info(tid);
+            if number == libc::SIGTRAP && STEPPED.contains(&info.si_code) {
+                return Ok(());
+            }
+            let mut stopped = Signal { number, info };
+            if !is_in(tid, number, "SigCgt:") {
+                self.resume(tid, libc::PTRACE_SINGLESTEP, number);
+            } else if is_raised(&stopped) {
+                return Err(Instead::Fault(Box::new(stopped)));
+            } else if let Some(task) = self.tasks.get_mut(&tid) {
+                take_up(task, &mut stopped);
+                task.undelivered.push_back(stopped);
+                self.resume(tid, libc::PTRACE_SINGLESTEP, 0);
             }
         }
     }
 
-    fn place(&mut self, regs: Registers, faulted: bool) -> Place {
-        if self.stubs(|stubs| (stubs.request..stubs.asked).contains(&regs.rip)).is_some() {
-            return self.place_before_request(regs);
+    fn place(&mut self, tid: i32, thread: &Thread, regs: Registers, raised: bool) -> Place {
+        let space = thread.process.space();
+        if space.stubs(|stubs| (stubs.request..stubs.asked).contains(&regs.rip)).is_some() {
+            return self.place_before_request(thread, regs);
         }
-        if self.stubs(|stubs| (stubs.asked..stubs.syscall).contains(&regs.rip)).is_some() {
-            return self.place_in_request(regs, faulted);
+        if space.stubs(|stubs| (stubs.asked..stubs.syscall).contains(&regs.rip)).is_some() {
+            return self.place_in_request(tid, thread, regs, raised);
         }
-        if let Some(stubs) = self.stubs(|stubs| (stubs.syscall..stubs.syscall_end).contains(&regs.rip)) {
-            return self.place_in_system_call(regs, stubs);
+        if let Some(stubs) = space.stubs(|stubs| (stubs.syscall..stubs.syscall_end).contains(&regs.rip)) {
+            return self.place_in_system_call(thread, regs, stubs);
         }
-        if self.stubs(|stubs| stubs.contains(regs.rip)).is_some() {
+        if space.stubs(|stubs| stubs.contains(regs.rip)).is_some() {
             return Place::Between;
         }
-        let mut translator = lock(self.translator);
-        if !translator.cache.zones.iter().any(|zone| zone.contains(regs.rip)) {
-            return Place::Native;
+        let mut translator = space.lock();
+        if translator.cache.zone_at(regs.rip).is_none() {
+            return if regs.gs_base == thread.memory.address() && raised {
+                // It was sent to an address where there is no code, or none that can be translated.
+                Place::At(Box::new(regs), translator.first_mode())
+            } else {
+                Place::Native
+            };
         }
+        translator.guest.tid = tid;
         let (pc, spilled, mode) = match translator.interrupted_at(regs.rip) {
             Some((Interrupted::At { pc, spilled }, mode)) => (pc, spilled, mode),
-            Some((Interrupted::Faulting { pc, spilled }, mode)) if faulted => (pc, spilled, mode),
+            Some((Interrupted::Faulting { pc, spilled }, mode)) if raised => (pc, spilled, mode),
             _ => return Place::Between,
         };
-        let spill = context(&mut translator).spill;
+        let spill = thread.memory.context().spill;
         let mut regs = Registers { rip: pc, ..regs };
         for (slot, register) in spilled.into_iter().enumerate() {
             if let Some(register) = register {
@@ -172,95 +288,127 @@ impl Tracer<'_> {
         Place::At(Box::new(regs), mode)
     }
 
-    /// The guest is about to ask; its registers are still its own. What it will ask tells where it stands.
-    fn place_before_request(&mut self, regs: Registers) -> Place {
-        let mut translator = lock(self.translator);
-        let Context { exit, argument, .. } = *context(&mut translator);
+    /// The thread is about to ask; its registers are still its own. What it will ask tells where it stands.
+    fn place_before_request(&self, thread: &Thread, regs: Registers) -> Place {
+        let space = thread.process.space();
+        let Context { exit, argument, .. } = *thread.memory.context();
+        let translator = space.lock();
         let (pc, mode) = match translator.exits.get(exit) {
             Some(Exit::Miss(mode)) => (argument, *mode),
-            Some(Exit::Link { target }) => *target,
+            Some(Exit::Link { target: key } | Exit::Changed { key }) => *key,
+            Some(Exit::Start) => thread.start,
             _ => return Place::Between,
         };
         Place::At(Box::new(Registers { rip: pc, ..regs }), mode)
     }
 
-    /// The guest waits for an answer, or has it and is about to go on. Stepping it there takes long; with its registers, which
+    /// The thread waits for an answer, or has it and is about to go on. Stepping it there takes long; with its registers, which
     /// are in the context, it can be put where the answer sends it.
-    fn place_in_request(&mut self, regs: Registers, faulted: bool) -> Place {
-        if !self.shared.wait_for_answer() {
-            return Place::Between;
+    fn place_in_request(&mut self, tid: i32, thread: &Thread, regs: Registers, raised: bool) -> Place {
+        if is_busy(thread) {
+            return Place::Busy;
         }
         let mut regs = regs;
-        {
-            let mut translator = lock(self.translator);
-            let context = context(&mut translator);
-            if context.action != 0 {
-                return Place::Between;
-            }
-            for number in (0..16).filter(|number| *number != 4) {
-                *general(&mut regs, number) = context.gpr[number as usize];
-            }
-            regs.rip = context.resume;
-        }
+        let context = thread.memory.context();
+        set_general(&mut regs, &context.gpr);
+        regs.rip = context.resume;
         // It may well go on where it cannot stay: then it is stepped on from there.
         regs.orig_rax = u64::MAX;
-        if set_registers(self.pid, &regs).is_err() {
+        if set_registers(tid, &regs).is_err() {
             return Place::Between;
         }
-        self.place(regs, faulted)
+        self.place(tid, thread, regs, raised)
     }
 
-    /// Before the system call is made the guest stands before its `syscall`; behind it, behind that. A call that a signal interrupted is
+    /// Before the system call is made the thread stands before its `syscall`; behind it, behind that. A call that a signal interrupted is
     /// restarted by the kernel, which subtracts the two bytes of the instruction: from the guest's pc as well as from ours.
-    fn place_in_system_call(&mut self, regs: Registers, stubs: Stubs) -> Place {
-        let mut translator = lock(self.translator);
-        let spilled = context(&mut translator).spill[0];
+    fn place_in_system_call(&self, thread: &Thread, regs: Registers, stubs: Stubs) -> Place {
+        let spilled = thread.memory.context().spill[0];
         // At its first instruction the continuation is still in r11.
         let continuation = if regs.rip == stubs.syscall { regs.r11 } else { spilled };
-        let Some((next, mode)) = translator.continuation(continuation) else { return Place::Between };
-        let regs = match regs.rip == stubs.behind_syscall {
+        let retired = *thread.behind_syscall.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = retired.or_else(|| thread.process.space().lock().continuation(continuation));
+        let Some((next, mode)) = next else { return Place::Between };
+        let regs = match (stubs.behind_syscall..stubs.syscall_left).contains(&regs.rip) {
             true => Registers { rip: next, rcx: next, ..regs },
             false => Registers { rip: next - 2, ..regs },
         };
         Place::At(Box::new(regs), mode)
     }
+}
 
-    fn stubs(&self, which: impl Fn(&Stubs) -> bool) -> Option<Stubs> {
-        self.shared.stubs.read().unwrap_or_else(PoisonError::into_inner).iter().copied().find(which)
-    }
-
-    /// Is the signal in one of the guest's sets: those it catches, those it blocks (proc(5), status)?
-    fn has(&self, number: i32, set: &str) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
-        let set = status.lines().find_map(|line| line.strip_prefix(set));
-        let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
-        set & 1 << (number - 1) != 0
-    }
-
-    fn signal_info(&self) -> libc::siginfo_t {
-        // SAFETY: the kernel fills the structure, of which any bits are valid.
-        unsafe {
-            let mut info = std::mem::zeroed();
-            libc::ptrace(libc::PTRACE_GETSIGINFO, self.pid, 0, &raw mut info);
-            info
-        }
-    }
-
-    fn set_signal_info(&self, signal: &Signal) {
-        // SAFETY: the kernel reads the structure.
-        unsafe { libc::ptrace(libc::PTRACE_SETSIGINFO, self.pid, 0, &raw const signal.info) };
+/// A signal that was given back to the kernel comes with what was known of it.
+fn take_up(task: &mut Task, signal: &mut Signal) {
+    // SAFETY: the field is of the union's first members for signals that were sent.
+    let from_us = signal.info.si_code == libc::SI_TKILL && unsafe { signal.info.si_pid() } == std::process::id() as i32;
+    let known = task.sent_again.iter().position(|known| known.number == signal.number);
+    if let Some(index) = known.filter(|_| from_us) {
+        *signal = task.sent_again.remove(index);
     }
 }
 
-/// Raised by the instruction at which the guest stands, not sent by somebody (sigaction(2): codes above 0 are the kernel's).
-fn is_fault(signal: &Signal) -> bool {
-    matches!(signal.number, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL) && signal.info.si_code > 0
+/// Is the signal in one of the thread's sets: those it catches, those it blocks (proc(5), status)?
+fn is_in(tid: i32, number: i32, set: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix(set));
+    let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    set & 1 << (number - 1) != 0
+}
+
+/// Blocks what may come while the thread is stepped. What was blocked before.
+fn block_others(tid: i32) -> Option<u64> {
+    let mut before = 0u64;
+    let raised = RAISED.iter().fold(0u64, |set, number| set | 1 << (number - 1));
+    let all = !raised;
+    // SAFETY: the kernel fills and reads our words, of the size told.
+    unsafe {
+        let got = libc::ptrace(libc::PTRACE_GETSIGMASK, tid, 8, &raw mut before) == 0;
+        let blocked = all | before;
+        (got && libc::ptrace(libc::PTRACE_SETSIGMASK, tid, 8, &raw const blocked) == 0).then_some(before)
+    }
+}
+
+fn unblock(tid: i32, before: Option<u64>) {
+    if let Some(before) = before {
+        // SAFETY: the kernel reads our word.
+        unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, tid, 8, &raw const before) };
+    }
+}
+
+fn signal_info(tid: i32) -> libc::siginfo_t {
+    // SAFETY: the kernel fills the structure, of which any bits are valid.
+    unsafe {
+        let mut info = std::mem::zeroed();
+        libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info);
+        info
+    }
+}
+
+fn set_signal_info(tid: i32, signal: &Signal) {
+    // SAFETY: the kernel reads the structure.
+    unsafe { libc::ptrace(libc::PTRACE_SETSIGINFO, tid, 0, &raw const signal.info) };
+}
+
+/// Codes of a SIGTRAP that comes of stepping: behind a system call, behind any other instruction, behind a branch
+/// (asm-generic/siginfo.h: TRAP_BRKPT, TRAP_TRACE, TRAP_BRANCH), and into a handler. The guest's own int3 has another.
+const STEPPED: [i32; 4] = [1, 2, 3, libc::SIGTRAP];
+
+/// Raised by the instruction at which the thread stands, not sent by somebody (sigaction(2): codes above 0 are the kernel's).
+fn is_raised(signal: &Signal) -> bool {
+    RAISED.contains(&signal.number) && signal.info.si_code > 0
 }
 
 /// The address in a fault's information: at offset 16 (Linux, asm-generic/siginfo.h).
 fn set_address(info: &mut libc::siginfo_t, address: u64) {
     // SAFETY: the structure has 128 bytes and is aligned to 8.
     unsafe { (&raw mut *info).cast::<u64>().add(2).write(address) };
+}
+
+/// Gives all general registers these values but the stack pointer, which is the thread's own wherever it stands.
+pub fn set_general(regs: &mut Registers, values: &[u64; 16]) {
+    for number in (0..16).filter(|number| *number != 4) {
+        *general(regs, number) = values[number as usize];
+    }
 }
 
 /// The register with this number in hardware's counting.

@@ -5,8 +5,9 @@
 //! context, because a signal the guest could block or catch (see docs/ARCHITECTURE.md).
 
 use crate::asm::Asm;
-use crate::context::{Lookup, Mode, at};
+use crate::context::{Mode, at};
 use crate::exits::Exits;
+use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
 /// Addresses in the guest of a zone's common code.
@@ -20,12 +21,14 @@ pub struct Stubs {
     pub syscall: u64,
     /// The address behind the `syscall` instruction in it.
     pub behind_syscall: u64,
+    /// Behind the jump by which the guest goes on from there.
+    pub syscall_left: u64,
     /// Where that code ends.
     pub syscall_end: u64,
     /// What the tables' empty slots lead to; the target is in rcx, guest rcx and rdx are spilled.
     jump_miss: [u64; 2],
     return_miss: [u64; 2],
-    /// Where the guest begins.
+    /// Where the guest begins. The first instruction there does nothing, so that it can be stepped over.
     pub start: u64,
     end: u64,
 }
@@ -45,19 +48,33 @@ impl Stubs {
 }
 
 /// System calls that the supervisor hears of before they are made: those that change which code is where, make processes or
-/// threads, return from signal handlers, or set GS.
-const WATCHED: [i64; 10] = [
-    libc::SYS_rt_sigreturn,
+/// threads, return from signal handlers, set GS, restrict what calls may be made, or tell or limit how much memory there is.
+pub const WATCHED: [i64; 18] = [
     libc::SYS_mmap,
+    libc::SYS_rt_sigreturn,
     libc::SYS_mprotect,
     libc::SYS_munmap,
     libc::SYS_mremap,
+    libc::SYS_pkey_mprotect,
+    libc::SYS_shmat,
     libc::SYS_clone,
     libc::SYS_fork,
     libc::SYS_vfork,
     libc::SYS_clone3,
     libc::SYS_arch_prctl,
+    libc::SYS_prctl,
+    libc::SYS_seccomp,
+    libc::SYS_setrlimit,
+    libc::SYS_getrlimit,
+    libc::SYS_prlimit64,
+    libc::SYS_mlockall,
 ];
+
+/// What malloc asks mmap for, in rdx and r10: private memory to read and write, not at a fixed address. It changes no code, and is
+/// too frequent to be told of. (The sum is that of nothing else, as long as the protection is below 8.)
+const PLAIN_MEMORY: i32 = PROTECTION + 8 * FLAGS;
+const PROTECTION: i32 = libc::PROT_READ | libc::PROT_WRITE;
+const FLAGS: i32 = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
 
 const FUTEX_WAIT: i32 = libc::FUTEX_WAIT;
 const FUTEX_WAKE: i32 = libc::FUTEX_WAKE;
@@ -71,12 +88,18 @@ pub fn assemble(start: u64) -> (Vec<u8>, Stubs) {
     let mut stubs = Stubs { request: start, ..Stubs::default() };
     stubs.asked = request(&mut asm);
     stubs.syscall = asm.here();
-    stubs.behind_syscall = syscall(&mut asm, stubs.request);
+    (stubs.behind_syscall, stubs.syscall_left) = syscall(&mut asm, stubs.request);
     stubs.syscall_end = asm.here();
     for mode in [Mode::Quiet, Mode::Logged] {
         stubs.return_miss[mode as usize] = asm.here();
         // The return wrote this stub's address over the guest's return address before popping it.
-        dynasm!(asm.ops; .arch x64; mov [rsp - 8], rcx);
+        // A return to what is no call's return address finds it in the table of jumps.
+        dynasm!(asm.ops
+            ; .arch x64
+            ; mov [rsp - 8], rcx
+            ; movzx edx, cx
+            ; gs jmp QWORD [rdx * 8 + table(mode, Lookup::Jump)]
+        );
         stubs.jump_miss[mode as usize] = asm.here();
         dynasm!(asm.ops
             ; .arch x64
@@ -88,7 +111,7 @@ pub fn assemble(start: u64) -> (Vec<u8>, Stubs) {
         asm.jump(stubs.request);
     }
     stubs.start = asm.here();
-    dynasm!(asm.ops; .arch x64; gs mov QWORD [at::EXIT], Exits::START);
+    dynasm!(asm.ops; .arch x64; nop; gs mov QWORD [at::EXIT], Exits::START);
     asm.jump(stubs.request);
     stubs.end = asm.here();
     (asm.finish(), stubs)
@@ -110,6 +133,21 @@ fn request(asm: &mut Asm) -> u64 {
     let asked = asm.here();
     dynasm!(asm.ops
         ; .arch x64
+        // A guest that may make no system calls of ours spins until the supervisor looks.
+        ; gs mov ecx, [at::RESTRICTED]
+        ; jrcxz >wake
+        ; look:
+        ; gs mov ecx, [at::PENDING]
+        ; jrcxz >seen
+        ; pause
+        ; jmp <look
+        ; seen:
+        ; jmp >answered
+        ; wake:
+        // A service that does not sleep need not be woken. (It says so before it looks for the last time.)
+        ; mfence
+        ; gs mov ecx, [at::SERVICE_SLEEPS]
+        ; jrcxz >look_for_answer
         ; gs mov rdi, [at::ADDRESS]
         ; lea rdi, [rdi + at::PENDING]
         ; mov esi, FUTEX_WAKE
@@ -117,6 +155,7 @@ fn request(asm: &mut Asm) -> u64 {
         ; mov eax, libc::SYS_futex as i32
         ; syscall
         // Most answers come sooner than a sleeping thread is woken.
+        ; look_for_answer:
         ; mov r10d, SPINS
         ; spin:
         ; gs mov ecx, [at::PENDING]
@@ -127,8 +166,10 @@ fn request(asm: &mut Asm) -> u64 {
         ; jrcxz >wait
         ; jmp <spin
         ; wait:
+        ; gs mov DWORD [at::GUEST_SLEEPS], 0
         ; gs mov ecx, [at::PENDING]
         ; jrcxz >answered
+        ; gs mov DWORD [at::GUEST_SLEEPS], 1
         ; gs mov rdi, [at::ADDRESS]
         ; lea rdi, [rdi + at::PENDING]
         ; mov esi, FUTEX_WAIT
@@ -149,6 +190,7 @@ fn request(asm: &mut Asm) -> u64 {
         ; gs mov r9, [at::syscall(6)]
         ; syscall
         ; gs mov [at::SYSCALL_RESULT], rax
+        ; gs mov [at::SYSCALL_FLAGS], r11
         ; jmp <ask
         ; resume:
     );
@@ -161,21 +203,41 @@ fn request(asm: &mut Asm) -> u64 {
 
 /// rcx and r11 are the call's to clobber, and so ours until it is made. The translation goes on at the address in r11, and
 /// puts the guest's next pc into rcx, where the kernel left the stub's.
-fn syscall(asm: &mut Asm, request: u64) -> u64 {
-    dynasm!(asm.ops; .arch x64; gs mov [at::spill(0)], r11);
-    for number in WATCHED {
-        dynasm!(asm.ops; .arch x64; lea ecx, [rax - number as i32]; jrcxz >watched);
-    }
+fn syscall(asm: &mut Asm, request: u64) -> (u64, u64) {
     dynasm!(asm.ops
         ; .arch x64
+        ; gs mov [at::spill(0)], r11
+        ; movzx ecx, ax
+        ; gs movzx ecx, BYTE [rcx + at::WATCHED]
+        ; jrcxz >make
+        ; jmp >watched
         ; make:
         ; syscall
     );
     let behind = asm.here();
     dynasm!(asm.ops
         ; .arch x64
+        ; gs mov ecx, [at::ASK_BEHIND_SYSCALL]
+        ; jrcxz >go_on
+        ; gs mov QWORD [at::EXIT], Exits::BEHIND_SYSCALL
+    );
+    asm.jump(request);
+    dynasm!(asm.ops
+        ; .arch x64
+        ; go_on:
         ; gs jmp QWORD [at::spill(0)]
+    );
+    let left = asm.here();
+    dynasm!(asm.ops
+        ; .arch x64
         ; watched:
+        ; lea ecx, [rax - libc::SYS_mmap as i32]
+        ; jrcxz >mmap
+        ; jmp >tell
+        ; mmap:
+        ; lea rcx, [rdx + r10 * 8 - PLAIN_MEMORY]
+        ; jrcxz <make
+        ; tell:
         // A first request tells the supervisor; it resumes the guest behind it, at `make`.
         ; gs mov [at::ARGUMENT], r11
         ; lea rcx, [<make]
@@ -183,5 +245,5 @@ fn syscall(asm: &mut Asm, request: u64) -> u64 {
         ; gs mov QWORD [at::EXIT], Exits::SYSCALL
     );
     asm.jump(request);
-    behind
+    (behind, left)
 }

@@ -1,30 +1,34 @@
-//! The translator: from a guest address to code in the cache.
-//!
-//! A request is answered with a *batch*: the block asked for, what it falls through to, emitted right behind it, and some
-//! of what direct branches lead to. Everything in a batch is linked when it is in place.
+//! The translator: from a guest address to code in the cache, and from code in the cache to where the guest stands.
 
-use crate::cache::CodeCache;
-use crate::context::{ContextView, Lookup, Mode};
-use crate::decode::{Decoded, End, decode};
-use crate::emit::{Emitter, Interrupted, Record, WrapperRecords};
+mod batch;
+
+use crate::blocks::{Blocks, Chain, Link, PAGE_SHIFT};
+use crate::cache::{CodeCache, Room};
+use crate::context::Mode;
+use crate::copies::Copies;
+use crate::decode::{Decoded, Writes, decode, instruction_starts};
+use crate::emit::{Emitter, Interrupted, Record};
 use crate::exits::{Exits, Key};
 use crate::guest::Guest;
-use crate::modules::Modules;
-use crate::wrapping::wrapper_blocks;
+use crate::log::Publisher;
+use crate::modules::{Loaded, Modules};
+use crate::tables::{Lookup, Tables};
+use crate::thread::Thread;
 use fpgrind_analysis::log::Event;
 use fpgrind_frontend_x86::{LiftOptions, lift};
 use fpgrind_ir::Block;
 use fpgrind_wrappers::Wrapper;
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
 
-/// Blocks translated for one request. More ahead costs start-up time for code that never runs, fewer costs requests.
-const BATCH_BLOCKS: usize = 48;
-/// Room that a zone must have for a batch: more than any takes.
-const BATCH_ROOM: u64 = 1 << 20;
 /// Bytes that hold a block of the longest instructions.
-const BLOCK_BYTES: usize = 1024;
+const BLOCK_BYTES: usize = 2048;
+const INSTRUCTION_BYTES: usize = 15;
+/// Code that may change without notice is compared at every entry, so its blocks are short.
+const VOLATILE_BLOCK_BYTES: usize = 64;
 
 /// What to log.
 #[derive(Clone, Copy, Debug)]
@@ -35,47 +39,91 @@ pub struct Logging {
 
 pub struct Translator {
     pub guest: Guest,
-    pub context: ContextView,
+    pub tables: Tables,
     pub cache: CodeCache,
     pub exits: Exits,
     pub modules: Modules,
+    pub publisher: Publisher,
+    /// The threads that run code of this space.
+    pub residents: Vec<Arc<Thread>>,
     logging: Option<Logging>,
-    blocks: FxHashMap<Key, u64>,
-    /// The same by address.
-    places: BTreeMap<u64, Key>,
-    /// Displacements that wait for a block to be translated.
-    waiting: FxHashMap<Key, Vec<u64>>,
+    blocks: Blocks,
+    copies: Copies,
     /// Where translations of system calls go on, and what guest code that is.
     continuations: FxHashMap<u64, Key>,
+    /// Where quiet mode ends, and for which wrapped function.
+    leaves: FxHashMap<u64, u64>,
     /// What the table of jumps has entries for.
     jump_entries: FxHashSet<Key>,
-    /// Pages that translated code came from, to know when it changes.
-    source_pages: BTreeSet<u64>,
+    /// The generation of the exits from a number on.
+    exits_from: VecDeque<(u64, i32)>,
     infos: InstructionInfoFactory,
-    next_record: u32,
-    /// What the consumer of the log must hear before the next records.
-    pub announcements: Vec<Event<'static>>,
+    /// The marks of the block last asked for, by its entry: a thread that is stepped on is asked about again and again.
+    marked: Option<(u64, Vec<(u64, Interrupted)>)>,
+    /// Of the batch before, whose memory the next one uses.
+    spare: Option<Emitter>,
 }
 
 impl Translator {
-    pub fn new(guest: Guest, context: ContextView, cache: CodeCache, logging: Option<Logging>) -> Translator {
-        Translator {
+    pub fn new(
+        guest: Guest,
+        tables: Tables,
+        cache: CodeCache,
+        logging: Option<Logging>,
+        publisher: Publisher,
+    ) -> Translator {
+        let translator = Translator {
             guest,
-            context,
+            tables,
             cache,
-            exits: Exits::new(),
+            exits: Exits::default(),
             modules: Modules::default(),
+            publisher,
+            residents: Vec::new(),
             logging,
-            blocks: FxHashMap::default(),
-            places: BTreeMap::new(),
-            waiting: FxHashMap::default(),
+            blocks: Blocks::default(),
+            copies: Copies::default(),
             continuations: FxHashMap::default(),
+            leaves: FxHashMap::default(),
             jump_entries: FxHashSet::default(),
-            source_pages: BTreeSet::new(),
+            exits_from: VecDeque::new(),
             infos: InstructionInfoFactory::new(),
-            next_record: 1,
-            announcements: Vec::new(),
-        }
+            marked: None,
+            spare: None,
+        };
+        translator.reset_tables();
+        translator
+    }
+
+    /// The same in other memory, for a process that moves out with its threads. Nothing if there is no memory.
+    pub fn split(&mut self, process: u32) -> Option<Translator> {
+        let (tables, cache) = (self.tables.copy()?, self.cache.copy()?);
+        let moves = |thread: &mut Arc<Thread>| thread.process.number == process;
+        let residents = self.residents.extract_if(.., moves).collect();
+        Some(Translator {
+            guest: self.guest.clone(),
+            tables,
+            cache,
+            exits: self.exits.clone(),
+            modules: self.modules.clone(),
+            publisher: self.publisher.clone(),
+            residents,
+            logging: self.logging,
+            blocks: self.blocks.clone(),
+            copies: self.copies.clone(),
+            continuations: self.continuations.clone(),
+            leaves: self.leaves.clone(),
+            jump_entries: self.jump_entries.clone(),
+            exits_from: self.exits_from.clone(),
+            infos: InstructionInfoFactory::new(),
+            marked: None,
+            spare: None,
+        })
+    }
+
+    /// Does another process run in this space?
+    pub fn is_shared(&self, process: u32) -> bool {
+        self.residents.iter().any(|thread| thread.process.number != process)
     }
 
     /// The mode that the program starts in.
@@ -88,231 +136,258 @@ impl Translator {
         self.continuations.get(&address).copied()
     }
 
-    pub fn entry(&self, key: Key) -> Option<u64> {
-        self.blocks.get(&key).copied()
+    /// The wrapped function whose quiet mode ends at this code of ours.
+    pub fn function_left_at(&self, address: u64) -> Option<u64> {
+        self.leaves.get(&address).copied()
     }
 
-    /// The cache address of the code for `key`, in this zone; nothing if there is no code that could be translated.
-    pub fn translate(&mut self, key: Key, zone: usize) -> Option<u64> {
-        if let Some(entry) = self.entry(key) {
-            return Some(entry);
-        }
-        let mut emitter = self.begin(zone);
-        let mut queue = VecDeque::from([key]);
-        let mut budget = BATCH_BLOCKS;
-        while let Some(key) = queue.pop_front() {
-            if budget > 0 && self.is_new(&emitter, key) && self.is_code(key.0, zone) {
-                self.emit_chain(&mut emitter, key, zone, &mut queue, &mut budget);
+    /// Where quiet mode ends for a wrapped function.
+    pub fn leave_of(&self, function: u64) -> Option<u64> {
+        let generation = self.cache.generation;
+        let current = |address: &u64| self.cache.zone_at(*address).is_some_and(|zone| zone.generation == generation);
+        self.leaves.iter().find(|(address, pc)| **pc == function && current(address)).map(|(address, _)| *address)
+    }
+
+    pub fn entry(&self, key: Key) -> Option<u64> {
+        self.blocks.entry(key)
+    }
+
+    /// Where there is room for the translation of this code. A full cache begins a new generation.
+    pub fn room_for(&mut self, pc: u64) -> Option<usize> {
+        loop {
+            match self.cache.room_for(pc, |generation| self.left(generation)) {
+                Room::In(zone) => return Some(zone),
+                Room::InRetired(zone) => {
+                    let range = self.cache.zones[zone].translations();
+                    self.blocks.forget_places(zone);
+                    self.continuations.retain(|address, _| !range.contains(address));
+                    self.leaves.retain(|address, _| !range.contains(address));
+                    self.cache.renew(zone);
+                    return Some(zone);
+                }
+                Room::Full => self.retire(),
+                Room::InNew => return None,
             }
         }
-        self.complete(emitter, zone);
-        self.entry(key)
     }
 
-    /// Gives the table of jumps an entry that leads to the code for `key`, unless it has one.
-    pub fn enter_in_table(&mut self, key: Key, zone: usize) {
-        if !self.jump_entries.insert(key) {
-            return;
+    /// Can no thread be in code of this generation any more?
+    fn left(&self, generation: u64) -> bool {
+        self.residents.iter().all(|thread| thread.generation() > generation || self.waits_in_kernel(thread))
+    }
+
+    /// Is the thread in a system call of its own? If so it asks when it comes out.
+    fn waits_in_kernel(&self, thread: &Thread) -> bool {
+        if thread.behind_syscall.lock().is_ok_and(|key| key.is_some()) {
+            return true;
         }
-        let next = self.context.slot(key.1, Lookup::Jump, key.0);
-        let entry = self.thunk(zone, |emitter| emitter.jump_entry(key, next));
-        self.context.set_slot(key.1, Lookup::Jump, key.0, entry);
+        let context = thread.memory.context_pointer();
+        // SAFETY: the guest only reads it. It is set before the look, so that a thread seen to wait meets it.
+        unsafe { (&raw mut (*context).ask_behind_syscall).write_volatile(1) };
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        let behind = |pc: u64| self.cache.zones.iter().any(|zone| zone.stubs.behind_syscall == pc);
+        // SAFETY: while the thread waits in its system call it does not write.
+        let continuation = waits_at(thread.tid)
+            .filter(|pc| behind(*pc))
+            .and_then(|_| self.continuation(unsafe { (&raw const (*context).spill).read_volatile()[0] }));
+        // SAFETY: as above.
+        unsafe { (&raw mut (*context).ask_behind_syscall).write_volatile(u32::from(continuation.is_some())) };
+        if let Ok(mut key) = thread.behind_syscall.lock() {
+            *key = continuation;
+        }
+        continuation.is_some()
     }
 
-    /// Where the guest stands when it is interrupted at this address in the cache, and in which mode it runs. The block's
-    /// code is emitted once more for that: signals are rare, and remembering every instruction of every block is not cheap.
+    /// A new generation begins: nothing leads to the old translations any more, and who is in them leaves at the next branch.
+    fn retire(&mut self) {
+        for link in self.blocks.retire() {
+            self.cache.patch_branch(link.site, link.stub);
+        }
+        self.copies.clear();
+        self.jump_entries.clear();
+        self.reset_tables();
+        self.cache.generation += 1;
+        self.exits_from.push_back((self.cache.generation, self.exits.next()));
+        while let Some((generation, number)) = self.exits_from.front().copied()
+            && self.left(generation - 1)
+        {
+            self.exits.forget_before(number);
+            self.exits_from.pop_front();
+        }
+    }
+
+    /// Where the guest stands when it is interrupted at this address in the cache, and in which mode it runs.
     pub fn interrupted_at(&mut self, address: u64) -> Option<(Interrupted, Mode)> {
-        let (&entry, &key) = self.places.range(..=address).next_back()?;
+        let zone = self.cache.index_of_zone_at(address)?;
+        let (key, entry, _) = self.blocks.at(zone, address)?;
         if key.1 == Mode::Logged && self.modules.function(key.0).is_some() {
             return Some((Interrupted::Between, key.1));
         }
-        let zone = self.cache.zones.iter().find(|zone| zone.contains(entry))?;
-        let mut emitter = Emitter::new(entry, zone.stubs, 0, self.logging.is_some());
-        let decoded = self.decode(key.0, key.1);
+        if self.marked.as_ref().is_none_or(|(known, _)| *known != entry) {
+            self.marked = Some((entry, self.marks(zone, address)?));
+        }
+        let (_, marks) = self.marked.as_ref()?;
+        marks.iter().rev().find(|(from, _)| *from <= address).map(|(_, mark)| (*mark, key.1))
+    }
+
+    /// The marks of the block at an address. Its code is emitted once more for that: signals are rare, and remembering every
+    /// instruction of every block is not cheap.
+    fn marks(&mut self, zone: usize, address: u64) -> Option<Vec<(u64, Interrupted)>> {
+        let (key, entry, source) = self.blocks.at(zone, address)?;
+        let source = source.map(<[u8]>::to_vec);
+        let mut emitter = Emitter::new(entry, self.cache.zones[zone].stubs, 0, self.logging.is_some());
+        emitter.marks = Some(Vec::new());
+        let decoded = match &source {
+            Some(bytes) => decode(key.0, bytes, key.1, Writes::EndBlocks, &mut self.infos),
+            None => self.decode(key, false).0,
+        };
         let block = self.describe(&decoded, key.1);
+        if source.is_some() {
+            emitter.verify(&decoded, key);
+        }
         emitter.body(&decoded, block.as_ref().map(|block| Record { number: 0, block }));
         emitter.end(&decoded, key.1, None);
-        let mark = emitter.marks.iter().rev().find(|(from, _)| *from <= address)?;
-        Some((mark.1, key.1))
+        emitter.marks
     }
 
-    /// Memory in this range may no longer be what was translated. Seldom true, and then everything is forgotten: no links to
-    /// unpick. True if so: then the guest, which waits in a zone's common code, must not go back to what was translated before.
-    pub fn invalidate(&mut self, start: u64, end: u64) -> bool {
-        self.guest.forget_mappings();
-        self.modules.forget(start, end);
-        let translated = self.source_pages.range(start >> 12..end.div_ceil(4096)).next().is_some();
-        if translated {
-            self.guest.forget_code();
-            self.flush();
+    /// Would a change of this memory change what is known of code?
+    pub fn relies_on(&self, memory: &Range<u64>) -> bool {
+        self.modules.touches(memory) || self.guest.relies_on(memory) || self.blocks.touches(memory.clone())
+    }
+
+    /// Memory in this range may no longer be what was translated.
+    pub fn invalidate(&mut self, memory: Range<u64>) {
+        self.guest.forget_code(&memory);
+        self.modules.forget(&memory);
+        self.marked = None;
+        let forgotten = self.blocks.forget(memory);
+        self.unlink(forgotten);
+    }
+
+    /// The source of this block has changed.
+    pub fn invalidate_block(&mut self, key: Key) {
+        let forgotten = self.blocks.forget_block(key);
+        self.unlink(forgotten);
+    }
+
+    fn unlink(&mut self, (chains, links): (Vec<Chain>, Vec<Link>)) {
+        for link in links {
+            self.cache.patch_branch(link.site, link.stub);
         }
-        translated
+        let Some(stubs) = self.cache.zones.first().map(|zone| zone.stubs) else { return };
+        for (key, entry) in chains.iter().flat_map(|chain| &chain.blocks) {
+            self.copies.forget(*key, *entry);
+        }
+        // Whichever entry has the slot now may lead on to this one. Without it the rest of the slot's are found in the table of jumps.
+        for (pc, mode) in chains.into_iter().flat_map(|chain| chain.returns) {
+            self.tables.set(mode, Lookup::Return, pc, stubs.miss(mode, Lookup::Return));
+        }
     }
 
-    /// A resolver chose this implementation of a wrapped function. True if all was forgotten, as in `invalidate`, because the
-    /// implementation was translated before its meaning was known.
-    pub fn resolved(&mut self, pc: u64, wrapper: Wrapper) -> bool {
-        let late = self.modules.function(pc).is_none() && self.blocks.contains_key(&(pc, Mode::Logged));
+    /// A resolver chose this implementation of a wrapped function. If it was translated before its meaning was known, it is forgotten.
+    pub fn resolved(&mut self, pc: u64, wrapper: Wrapper) {
+        if self.modules.function(pc).is_none() {
+            self.invalidate_block((pc, Mode::Logged));
+        }
         self.modules.resolved(pc, wrapper);
-        if late {
-            self.flush();
-        }
-        late
-    }
-
-    /// Code that returns from a guest function in logged mode.
-    pub fn return_thunk(&mut self, zone: usize) -> u64 {
-        self.thunk(zone, |emitter| emitter.guest_return(0, Mode::Logged, 0))
     }
 
     /// Code that goes on behind a system call.
-    pub fn syscall_thunk(&mut self, next: Key) -> u64 {
-        let zone = self.cache.zone_for(next.0).unwrap_or(0);
+    pub fn syscall_thunk(&mut self, next: Key, zone: usize) -> u64 {
         self.thunk(zone, |emitter| emitter.behind_syscall(next))
     }
 
-    fn thunk(&mut self, zone: usize, emit: impl FnOnce(&mut Emitter)) -> u64 {
-        let mut emitter = self.begin(zone);
-        let start = emitter.asm.here();
-        emit(&mut emitter);
-        self.complete(emitter, zone);
-        start
-    }
-
-    /// Makes sure that a batch fits into the zone, if need be by forgetting all translations: for requests after which the
-    /// guest goes on at a translation made anew.
-    pub fn make_room(&mut self, zone: usize) {
-        if self.cache.zones[zone].room() < BATCH_ROOM {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        self.blocks.clear();
-        self.places.clear();
-        self.waiting.clear();
-        self.jump_entries.clear();
-        self.source_pages.clear();
-        self.cache.clear();
-        self.reset_tables();
+    /// Code that gives up GS and goes to the guest's own code with these registers.
+    pub fn native_thunk(&mut self, registers: &[u64; 16], pc: u64, zone: usize) -> u64 {
+        self.thunk(zone, |emitter| emitter.go_native(registers, pc))
     }
 
     /// Makes all indirect branches ask.
-    pub fn reset_tables(&self) {
+    fn reset_tables(&self) {
         let Some(zone) = self.cache.zones.first() else { return };
         let modes: &[Mode] = if self.logging.is_some() { &[Mode::Quiet, Mode::Logged] } else { &[Mode::Quiet] };
         for mode in modes {
             for lookup in [Lookup::Jump, Lookup::Return] {
-                self.context.fill_table(*mode, lookup, zone.stubs.miss(*mode, lookup));
+                self.tables.fill(*mode, lookup, zone.stubs.miss(*mode, lookup));
             }
         }
     }
 
-    fn begin(&mut self, zone: usize) -> Emitter {
-        let zone = &self.cache.zones[zone];
-        Emitter::new(zone.next_free(), zone.stubs, self.exits.next(), self.logging.is_some())
-    }
-
-    /// Puts a batch into its zone and links it with what is there.
-    fn complete(&mut self, mut emitter: Emitter, zone: usize) {
-        emitter.finish_cold();
-        self.exits.extend(emitter.exits);
-        self.cache.append(zone, &emitter.asm.finish());
-        self.continuations.extend(emitter.continuations);
-        for (key, entry) in emitter.returns {
-            self.context.set_slot(key.1, Lookup::Return, key.0, entry);
-        }
-        for (key, entry) in emitter.entries {
-            self.blocks.insert(key, entry);
-            self.places.insert(entry, key);
-            for site in self.waiting.remove(&key).unwrap_or_default() {
-                self.link(site, entry);
-            }
-        }
-        for link in emitter.links {
-            self.cache.patch_branch(link.site, link.stub);
-            match self.entry(link.target) {
-                Some(entry) => self.link(link.site, entry),
-                None => self.waiting.entry(link.target).or_default().push(link.site),
-            }
-        }
-    }
-
-    /// Branches between zones may be too far; such a one goes on asking.
-    fn link(&self, site: u64, entry: u64) {
-        if i32::try_from(entry.wrapping_sub(site + 4) as i64).is_ok() {
-            self.cache.patch_branch(site, entry);
-        }
-    }
-
-    fn is_new(&self, emitter: &Emitter, key: Key) -> bool {
-        !self.blocks.contains_key(&key) && emitter.entries.iter().all(|(known, _)| *known != key)
-    }
-
-    /// Is there code at this address that can be translated into this zone? Learns of modules on the way.
-    fn is_code(&mut self, pc: u64, zone: usize) -> bool {
-        if !self.cache.zones[zone].reaches(pc) {
-            return false;
-        }
-        if self.modules.knows(pc) {
-            return true;
-        }
-        let Some(mapping) = self.guest.mapping_of(pc).filter(|mapping| mapping.is_stable_code()) else { return false };
-        let mapping = mapping.clone();
-        let module = self.modules.load(&mapping, self.logging.is_some());
-        self.announcements.push(Event::Module(module));
-        true
-    }
-
-    /// Emits the block for `key` and those it falls through to.
-    fn emit_chain(
-        &mut self,
-        emitter: &mut Emitter,
-        key: Key,
-        zone: usize,
-        queue: &mut VecDeque<Key>,
-        budget: &mut usize,
-    ) {
-        let (mut pc, mode) = key;
-        loop {
-            *budget = budget.saturating_sub(1);
-            if mode == Mode::Logged
-                && let Some(function) = self.modules.function(pc)
-            {
-                let [enter, leave] = wrapper_blocks(pc, function).map(|block| block.map(|block| self.announce(block)));
-                emitter.wrapped(pc, function, &WrapperRecords { enter, leave });
-                queue.push_back((pc, Mode::Quiet));
-                return;
-            }
-            emitter.entry((pc, mode));
-            let decoded = self.decode(pc, mode);
-            let described = self.describe(&decoded, mode).map(|block| self.announce(block));
-            emitter.body(&decoded, described.as_ref().map(|(number, block)| Record { number: *number, block }));
-            let (next, other) = decoded.end.successors();
-            let next =
-                next.filter(|next| *budget > 0 && self.is_new(emitter, (*next, mode)) && self.is_code(*next, zone));
-            emitter.end(&decoded, mode, next);
-            queue.extend(other.into_iter().flatten().map(|target| (target, mode)));
-            match next {
-                Some(next) => pc = next,
-                None => return,
-            }
-        }
-    }
-
-    fn decode(&mut self, pc: u64, mode: Mode) -> Decoded {
+    /// Does an instruction begin at `pc`, when they are decoded from `start` on?
+    fn begins_instruction(&mut self, start: u64, pc: u64) -> bool {
         let mut bytes = [0; BLOCK_BYTES];
-        let read = self.guest.read_code(pc, &mut bytes);
-        let decoded = decode(pc, &bytes[..read], mode, &mut self.infos);
+        let read = self.guest.read_code(start, &mut bytes[..(pc - start) as usize + INSTRUCTION_BYTES]);
+        instruction_starts(start, &bytes[..read]).find(|at| *at >= pc) == Some(pc)
+    }
+
+    /// Is there code at this address that can be translated into this zone?
+    fn is_code(&mut self, pc: u64, zone: usize) -> bool {
+        self.cache.zones[zone].reaches(pc) && self.learn(pc).is_some()
+    }
+
+    /// The code at this address may change without notice, or the rest of the instruction there may.
+    fn is_volatile(&mut self, pc: u64) -> bool {
+        [pc, pc + INSTRUCTION_BYTES as u64 - 1]
+            .into_iter()
+            .any(|pc| self.learn(pc).is_some_and(|module| module.volatile))
+    }
+
+    /// What is known of the mapping at this address, if it is one of code.
+    fn learn(&mut self, pc: u64) -> Option<Loaded> {
+        if let Some(known) = self.modules.at(pc) {
+            return Some(known);
+        }
+        let mapping = self.guest.mapping_of(pc).filter(|mapping| mapping.executable)?.clone();
+        let module = self.modules.load(&mapping, self.logging.is_some());
+        if mapping.is_file() {
+            let mut processes: Vec<u32> = self.residents.iter().map(|thread| thread.process.number).collect();
+            processes.sort_unstable();
+            processes.dedup();
+            for process in processes {
+                self.publisher.send(Event::Module { process, module: module.clone() });
+            }
+        }
+        self.modules.at(pc)
+    }
+
+    /// The block at a place, and the pages that it lies on.
+    fn decode(&mut self, (pc, mode): Key, volatile: bool) -> (Decoded, Range<u64>) {
+        let decoded = if volatile {
+            let mut bytes = [0; VOLATILE_BLOCK_BYTES];
+            let read = self.guest.read_volatile_code(pc, &mut bytes);
+            decode(pc, &bytes[..read], mode, Writes::EndBlocks, &mut self.infos)
+        } else {
+            self.decode_stable(pc, mode)
+        };
         let end = pc + decoded.bytes.len() as u64;
-        self.source_pages.extend(pc >> 12..=end >> 12);
-        decoded
+        (decoded, pc >> PAGE_SHIFT..(end >> PAGE_SHIFT) + 1)
+    }
+
+    fn decode_stable(&mut self, pc: u64, mode: Mode) -> Decoded {
+        // Up to the mapping's end; what begins before it and ends behind is a block of its own.
+        let left = self.modules.at(pc).map_or(u64::MAX, |module| module.end - pc);
+        let len = if left < INSTRUCTION_BYTES as u64 { BLOCK_BYTES } else { BLOCK_BYTES.min(left as usize) };
+        let on_page = self.guest.code_on_page(pc);
+        let on_page = &on_page[..on_page.len().min(len)];
+        if on_page.len() > INSTRUCTION_BYTES {
+            let decoded = decode(pc, on_page, mode, Writes::AreNothing, &mut self.infos);
+            // Most blocks end well before their page does, and then what follows it does not matter.
+            if decoded.bytes.len() + INSTRUCTION_BYTES < on_page.len() {
+                return decoded;
+            }
+        }
+        let mut bytes = [0; BLOCK_BYTES];
+        let read = self.guest.read_code(pc, &mut bytes[..len]);
+        decode(pc, &bytes[..read], mode, Writes::AreNothing, &mut self.infos)
     }
 
     /// What a block does to floats, if it is to leave a record.
     fn describe(&mut self, decoded: &Decoded, mode: Mode) -> Option<Block> {
         let logging = self.logging?;
-        if mode == Mode::Quiet || decoded.instrs.is_empty() || self.modules.is_quiet(decoded.instrs[0].ip()) {
+        if mode == Mode::Quiet
+            || decoded.instrs.is_empty()
+            || self.modules.at(decoded.instrs[0].ip()).is_some_and(|module| module.quiet)
+        {
             return None;
         }
         let guest = std::cell::RefCell::new(&mut self.guest);
@@ -326,23 +401,16 @@ impl Translator {
 
     /// Numbers a block and tells the log's consumer of it.
     fn announce(&mut self, block: Block) -> (u32, Block) {
-        let number = self.next_record;
-        self.next_record += 1;
-        self.announcements.push(Event::Block(number, block.clone()));
+        let number = self.publisher.next_block();
+        let process = self.residents.first().map_or(0, |thread| thread.process.number);
+        self.publisher.send(Event::Block { process, number, block: block.clone() });
         (number, block)
     }
 }
 
-impl End {
-    /// Where control goes without a branch of ours, if it can, and where else direct branches lead.
-    fn successors(&self) -> (Option<u64>, [Option<u64>; 2]) {
-        match *self {
-            End::Next(next) | End::Syscall { next } | End::IndirectCall { next } => (Some(next), [None, None]),
-            End::Jump(target) => (Some(target), [None, None]),
-            End::Branch { taken, next } => (Some(next), [Some(taken), None]),
-            End::TwoBranches { first, taken, next } => (Some(next), [Some(taken), Some(first)]),
-            End::Call { target, next } => (Some(next), [Some(target), None]),
-            End::IndirectJump | End::Return { .. } | End::Native(_) => (None, [None, None]),
-        }
-    }
+/// The address at which a thread will go on that waits in the kernel (proc(5), /proc/PID/syscall).
+fn waits_at(tid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/syscall")).ok()?;
+    let pc = text.split_whitespace().nth(8)?;
+    u64::from_str_radix(pc.strip_prefix("0x")?, 16).ok()
 }

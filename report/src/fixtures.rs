@@ -2,7 +2,7 @@
 
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis::log::Module;
-use fpgrind_analysis::{Cause, CauseKind, Expr, Findings, Ranges, Spot, SpotKind, Totals, Variable};
+use fpgrind_analysis::{Cause, CauseKind, Expr, Findings, Location, Ranges, Spot, SpotKind, Totals, Variable};
 use fpgrind_ir::{Cond, Operator, Type};
 
 pub const CSQRT: u64 = 0x40_1136;
@@ -19,11 +19,16 @@ pub fn csqrt() -> Expr {
     op(Operator::Sub, vec![norm, Expr::Var(0)])
 }
 
-pub fn site(pc: u64, function: &str, file: &str, line: u32) -> Site {
+/// The place of an address in the one file that there is.
+pub fn at(pc: u64) -> Location {
+    Location { file: Some(0), address: pc & 0xffff, pc }
+}
+
+pub fn site(location: Location, function: &str, file: &str, line: u32) -> Site {
     Site {
-        pc,
+        pc: location.pc,
         module: Some("/home/ada/plot".into()),
-        address: pc & 0xffff,
+        address: location.address,
         function: Some(function.into()),
         function_offset: None,
         file: Some(format!("/home/ada/src/{file}").into()),
@@ -41,7 +46,7 @@ pub fn both(low: f64, high: f64, near: f64) -> Ranges {
 
 pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
     Spot {
-        pc,
+        location: at(pc),
         kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: 'f' },
         count,
         wrong,
@@ -61,7 +66,7 @@ pub fn branch(pc: u64, count: u64, wrong: u64) -> Spot {
 
 pub fn cause() -> Cause {
     Cause {
-        pc: CSQRT,
+        location: at(CSQRT),
         operator: Operator::Sub,
         ty: Type::F64,
         expr: csqrt(),
@@ -99,14 +104,15 @@ pub fn plotter() -> Report {
             Spot { causes: vec![0], ..printed(MAIN + 0x61, 65_536, 300, 62.0) },
             Spot { causes: vec![0], ..branch(MAIN + 0x40, 65_536, 12) },
         ],
-        totals: Totals { operations: 61_204_118, blocks: 1_000_000, ..Totals::default() },
+        totals: Totals { processes: 1, threads: 1, operations: 61_204_118, blocks: 1_000_000, ..Totals::default() },
+        files: vec!["/home/ada/plot".into()],
         modules: vec![Module { path: "/home/ada/plot".into(), start: 0x40_1000, end: 0x40_2000, bias: 0x40_0000 }],
         check_failures: vec![],
     };
     let mut sites = Sites::default();
-    sites.instructions.insert(CSQRT, site(CSQRT, "csqrt", "plot.c", 24));
-    sites.instructions.insert(MAIN + 0x40, site(MAIN + 0x40, "main", "plot.c", 40));
-    sites.returns.insert(MAIN + 0x61, site(MAIN + 0x61, "main", "plot.c", 61));
+    sites.instructions.insert(at(CSQRT), site(at(CSQRT), "csqrt", "plot.c", 24));
+    sites.instructions.insert(at(MAIN + 0x40), site(at(MAIN + 0x40), "main", "plot.c", 40));
+    sites.returns.insert(at(MAIN + 0x61), site(at(MAIN + 0x61), "main", "plot.c", 61));
     let run = RunInfo {
         program: "./plot".into(),
         args: vec!["out.ppm".into()],
@@ -125,9 +131,10 @@ pub fn without_causes(spots: Vec<Spot>) -> Report {
     report.run.threshold = 5.0;
     report.findings.totals.operations = 1_000_000;
     for spot in &spots {
-        for pc in spot.accumulated_in.iter().chain([&spot.pc]) {
-            report.sites.instructions.insert(*pc, site(*pc, "main", "sum.c", (pc & 0xff) as u32));
-            report.sites.returns.insert(*pc, site(*pc, "main", "sum.c", (pc & 0xff) as u32));
+        for location in spot.accumulated_in.iter().chain([&spot.location]) {
+            let site = site(*location, "main", "sum.c", (location.pc & 0xff) as u32);
+            report.sites.instructions.insert(*location, site.clone());
+            report.sites.returns.insert(*location, site);
         }
     }
     report.findings.spots = spots;

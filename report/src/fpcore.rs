@@ -16,7 +16,7 @@ pub fn render(report: &Report) -> String {
         match cause.kind {
             CauseKind::Inaccurate => text += &core(report, cause),
             CauseKind::Invalid => {
-                let (expression, site) = (infix(cause), report.sites.instruction(cause.pc).full());
+                let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
                 text += &format!(
                     "; {} in {} gives NaN: there is nothing to rewrite\n",
                     printable(&expression),
@@ -30,7 +30,7 @@ pub fn render(report: &Report) -> String {
 
 fn core(report: &Report, cause: &Cause) -> String {
     let names = names(cause);
-    let site = report.sites.instruction(cause.pc).full();
+    let site = report.sites.instruction(cause.location).full();
     let conditions: Vec<String> = cause.variables.iter().filter_map(condition).collect();
     let pre = match conditions.as_slice() {
         [] => String::new(),

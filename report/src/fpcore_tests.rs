@@ -56,7 +56,7 @@ fn a_cause_without_conditions_has_no_precondition() {
 #[test]
 fn parentheses_balance_and_names_are_quoted_whatever_the_symbols_contain() {
     let mut report = plotter();
-    report.sites.instructions.get_mut(&CSQRT).unwrap().function = Some("operator\"\"_km(\\ü(".into());
+    report.sites.instructions.get_mut(&at(CSQRT)).unwrap().function = Some("operator\"\"_km(\\ü(".into());
     report.findings.causes.push(cause());
     let text = render(&report);
     assert!(text.contains(":name \"operator\\\"\\\"_km(\\\\?( (plot.c:24)\""), "{text}");

@@ -44,6 +44,9 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct Totals {
+    /// Address spaces and threads analysed.
+    processes: u64,
+    threads: u64,
     /// Floating-point operations analysed.
     operations: u64,
     blocks: u64,
@@ -145,6 +148,7 @@ enum Kind<'a> {
 struct Location {
     /// As in the text.
     text: String,
+    /// Where it lay in memory when it was first met.
     pc: Hex,
     module: Option<String>,
     /// The address in the module's own addressing, as `objdump` shows it.
@@ -155,6 +159,7 @@ struct Location {
     line: Option<u32>,
 }
 
+/// A piece of a file that was mapped as code, where it lay first.
 #[derive(Serialize)]
 struct Module {
     path: String,
@@ -205,6 +210,8 @@ impl<'a> Document<'a> {
             notes: &run.notes,
             check: run.check,
             totals: Totals {
+                processes: totals.processes,
+                threads: totals.threads,
                 operations: totals.operations,
                 blocks: totals.blocks,
                 stale_shadows: totals.stale_shadows,
@@ -229,7 +236,7 @@ impl<'a> Document<'a> {
                 .check_failures
                 .iter()
                 .map(|failure| CheckFailure {
-                    site: Location::of(&sites.instruction(failure.pc)),
+                    site: Location::of(&sites.instruction(failure.location)),
                     native: Hex(failure.native),
                     predicted: Hex(failure.predicted),
                 })
@@ -241,7 +248,7 @@ impl<'a> Document<'a> {
 impl<'a> Cause<'a> {
     fn of(report: &Report, cause: &'a analysis::Cause) -> Cause<'a> {
         Cause {
-            site: Location::of(&report.sites.instruction(cause.pc)),
+            site: Location::of(&report.sites.instruction(cause.location)),
             kind: match cause.kind {
                 CauseKind::Inaccurate => "inaccurate",
                 CauseKind::Invalid => "invalid",
@@ -303,7 +310,7 @@ impl<'a> Spot<'a> {
             computed: Number(spot.computed),
             correct: Number(spot.correct),
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
-            accumulated_in: spot.accumulated_in.iter().map(|pc| Location::of(&report.sites.instruction(*pc))).collect(),
+            accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: &spot.causes,
         }
     }

@@ -9,14 +9,16 @@ fn parsed(report: &Report) -> Value {
 #[test]
 fn everything_in_the_findings_is_in_the_json() {
     let mut report = plotter();
-    report.findings.spots[1].accumulated_in = vec![CSQRT];
+    report.findings.spots[1].accumulated_in = vec![at(CSQRT)];
     report.findings.spots[1].expr = Some(csqrt());
-    report.findings.check_failures = vec![analysis::CheckFailure { pc: MAIN, native: u128::MAX, predicted: 0 }];
+    report.findings.check_failures =
+        vec![analysis::CheckFailure { location: at(MAIN), native: u128::MAX, predicted: 0 }];
     let value = parsed(&report);
     assert_eq!(value["version"], 1);
     assert_eq!(value["program"], "./plot");
     assert_eq!(value["args"], json!(["out.ppm"]));
     assert_eq!(value["totals"]["operations"], 61_204_118);
+    assert_eq!((&value["totals"]["processes"], &value["totals"]["threads"]), (&json!(1), &json!(1)));
     let cause = &value["causes"][0];
     assert_eq!(
         cause["site"],

@@ -13,7 +13,7 @@ pub fn merge_copies(findings: &mut Findings, sites: &Sites) {
     let mut lines: Vec<Option<(PathBuf, u32)>> = Vec::new();
     let mut new_index = Vec::new();
     for cause in std::mem::take(&mut findings.causes) {
-        let site = sites.instruction(cause.pc);
+        let site = sites.instruction(cause.location);
         let line = site.file.clone().zip(site.line);
         let twin = merged.iter().zip(&lines).position(|(other, other_line)| {
             line.is_some()
@@ -94,7 +94,7 @@ mod tests {
     fn two_copies(second_line: u32) -> (Findings, Sites) {
         let mut findings = fixtures::plotter().findings;
         let mut copy = findings.causes[0].clone();
-        copy.pc += 0x40;
+        copy.location = fixtures::at(copy.location.pc + 0x40);
         copy.max_bits += 1.0;
         copy.computed = 42.0;
         copy.executions = 10;
@@ -104,7 +104,7 @@ mod tests {
         findings.spots[0].causes = vec![0, 1];
         let mut sites = Sites::default();
         for (cause, line) in findings.causes.iter().zip([24, second_line]) {
-            sites.instructions.insert(cause.pc, fixtures::site(cause.pc, "csqrt", "/src/plot.c", line));
+            sites.instructions.insert(cause.location, fixtures::site(cause.location, "csqrt", "/src/plot.c", line));
         }
         (findings, sites)
     }

@@ -1,20 +1,20 @@
-//! From guest addresses to names and source lines.
+//! From places in files to names and source lines.
 //!
 //! Lines come from a module's own debug information or from the separate file that distributions ship; without
 //! either, the symbol table names the function; without that, the module and the offset in it remain.
 
 use addr2line::Loader;
-use fpgrind_analysis::log::Module;
-use fpgrind_analysis::{Findings, SpotKind};
+use fpgrind_analysis::{Findings, Location, SpotKind};
 use object::{Object, ReadCache};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Where in the program an address is, as far as that can be known.
+/// What is at a place in the program, as far as that can be known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
+    /// Where the code lay when it was first met.
     pub pc: u64,
     /// The file that the code came from.
     pub module: Option<PathBuf>,
@@ -28,6 +28,10 @@ pub struct Site {
 }
 
 impl Site {
+    fn nameless(location: Location) -> Site {
+        Site { pc: location.pc, ..Site::default() }
+    }
+
     /// `csqrt (plot.c:24)`
     pub fn full(&self) -> String {
         match (self.function_and_offset(), self.source_line(), &self.module) {
@@ -83,81 +87,80 @@ fn presentable(name: &str) -> String {
     }
 }
 
-/// The places that findings speak of. An address means one thing as an instruction and another as where a call
+/// The places that findings speak of. A location means one thing as an instruction and another as where a call
 /// returns to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sites {
-    pub instructions: FxHashMap<u64, Site>,
-    pub returns: FxHashMap<u64, Site>,
+    pub instructions: FxHashMap<Location, Site>,
+    pub returns: FxHashMap<Location, Site>,
 }
 
 impl Sites {
     pub fn of(findings: &Findings) -> Sites {
-        let mut symboliser = Symboliser::new(&findings.modules);
+        let mut symboliser = Symboliser::new(&findings.files);
         let mut sites = Sites::default();
-        let causes = findings.causes.iter().map(|cause| cause.pc);
-        let failures = findings.check_failures.iter().map(|failure| failure.pc);
+        let causes = findings.causes.iter().map(|cause| cause.location);
+        let failures = findings.check_failures.iter().map(|failure| failure.location);
         let accumulations = findings.spots.iter().flat_map(|spot| spot.accumulated_in.iter().copied());
-        for pc in causes.chain(failures).chain(accumulations) {
-            sites.instructions.entry(pc).or_insert_with(|| symboliser.instruction(pc));
+        for location in causes.chain(failures).chain(accumulations) {
+            sites.instructions.entry(location).or_insert_with(|| symboliser.instruction(location));
         }
         for spot in &findings.spots {
+            let location = spot.location;
             match spot.kind {
                 // An output spot is known by where the call returns to.
                 SpotKind::Output { .. } => {
-                    sites.returns.entry(spot.pc).or_insert_with(|| symboliser.call_before(spot.pc))
+                    sites.returns.entry(location).or_insert_with(|| symboliser.call_before(location))
                 }
-                _ => sites.instructions.entry(spot.pc).or_insert_with(|| symboliser.instruction(spot.pc)),
+                _ => sites.instructions.entry(location).or_insert_with(|| symboliser.instruction(location)),
             };
         }
         sites
     }
 
-    pub fn instruction(&self, pc: u64) -> Site {
-        self.instructions.get(&pc).cloned().unwrap_or(Site { pc, ..Site::default() })
+    pub fn instruction(&self, location: Location) -> Site {
+        self.instructions.get(&location).cloned().unwrap_or(Site::nameless(location))
     }
 
     pub fn spot(&self, spot: &fpgrind_analysis::Spot) -> Site {
         match spot.kind {
             SpotKind::Output { .. } => {
-                self.returns.get(&spot.pc).cloned().unwrap_or(Site { pc: spot.pc, ..Site::default() })
+                self.returns.get(&spot.location).cloned().unwrap_or(Site::nameless(spot.location))
             }
-            _ => self.instruction(spot.pc),
+            _ => self.instruction(spot.location),
         }
     }
 }
 
-/// Looks addresses up; each module's file is opened when the first address in it is asked for.
+/// Looks locations up; each file is opened when the first location in it is asked for.
 struct Symboliser<'a> {
-    modules: &'a [Module],
+    files: &'a [PathBuf],
     /// Best source first; empty if the file cannot be read.
     loaded: FxHashMap<&'a Path, Vec<Loader>>,
 }
 
 impl<'a> Symboliser<'a> {
-    fn new(modules: &'a [Module]) -> Symboliser<'a> {
-        Symboliser { modules, loaded: FxHashMap::default() }
+    fn new(files: &'a [PathBuf]) -> Symboliser<'a> {
+        Symboliser { files, loaded: FxHashMap::default() }
     }
 
-    fn instruction(&mut self, pc: u64) -> Site {
-        self.look_up(pc, pc)
+    fn instruction(&mut self, location: Location) -> Site {
+        self.look_up(location, location.address)
     }
 
-    /// The call that returns to `pc`: the byte before belongs to it, while `pc` may begin another line, or another
-    /// function.
-    fn call_before(&mut self, pc: u64) -> Site {
-        self.look_up(pc, pc.wrapping_sub(1))
+    /// The call that returns to a location: the byte before belongs to it, while the location may begin another line, or
+    /// another function.
+    fn call_before(&mut self, location: Location) -> Site {
+        self.look_up(location, location.address.wrapping_sub(1))
     }
 
-    fn look_up(&mut self, pc: u64, probe: u64) -> Site {
-        // What was mapped last at an address is what was there.
-        let Some(module) = self.modules.iter().rev().find(|module| (module.start..module.end).contains(&probe)) else {
-            return Site { pc, ..Site::default() };
+    fn look_up(&mut self, location: Location, probe: u64) -> Site {
+        let Some(file) = location.file.and_then(|file| self.files.get(file as usize)) else {
+            return Site::nameless(location);
         };
-        let probe = probe.wrapping_sub(module.bias);
         let mut site =
-            Site { pc, module: Some(module.path.clone()), address: pc.wrapping_sub(module.bias), ..Site::default() };
-        let loaders = self.loaded.entry(&module.path).or_insert_with(|| load(&module.path));
+            Site { pc: location.pc, module: Some(file.clone()), address: location.address, ..Site::default() };
+        let loaders = self.loaded.entry(file).or_insert_with(|| load(file));
         if !loaders.iter().any(|loader| find_line(loader, probe, &mut site)) {
             loaders.iter().any(|loader| find_symbol(loader, probe, &mut site));
         }
@@ -258,9 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn of_two_modules_at_an_address_the_later_counts() {
-        let module = |path: &str, bias| Module { path: path.into(), start: 0x1000, end: 0x2000, bias };
-        let modules = [module("first.so", 0), module("second.so", 0x1000)];
-        assert_eq!(Symboliser::new(&modules).instruction(0x1139).full(), "second.so+0x139");
+    fn one_address_in_two_files_is_two_places() {
+        let files = ["first.so".into(), "second.so".into()];
+        let at = |file| Location { file, address: 0x139, pc: 0x1139 };
+        let mut symboliser = Symboliser::new(&files);
+        let [first, second, neither, unknown] =
+            [Some(0), Some(1), None, Some(2)].map(|file| symboliser.instruction(at(file)).full());
+        assert_eq!((first.as_str(), second.as_str()), ("first.so+0x139", "second.so+0x139"));
+        assert_eq!((neither.as_str(), unknown.as_str()), ("0x1139", "0x1139"));
     }
 }

@@ -91,8 +91,16 @@ fn headline(report: &Report) -> String {
 }
 
 fn effort(report: &Report) -> String {
-    let operations = counted(report.findings.totals.operations, "operation", "operations");
-    format!("{:.1} s, {operations}", report.run.seconds)
+    let totals = &report.findings.totals;
+    let mut text = format!("{:.1} s, {}", report.run.seconds, counted(totals.operations, "operation", "operations"));
+    if totals.processes > 1 {
+        let _ = write!(text, ", {} processes", count(totals.processes));
+    }
+    // Every process has one thread at least.
+    if totals.threads > totals.processes {
+        let _ = write!(text, ", {}", counted(totals.threads, "thread", "threads"));
+    }
+    text
 }
 
 fn describe_cause(report: &Report, number: usize, cause: &Cause, whole: bool) -> String {
@@ -100,7 +108,7 @@ fn describe_cause(report: &Report, number: usize, cause: &Cause, whole: bool) ->
     if !whole {
         expression = cut(expression);
     }
-    let site = report.sites.instruction(cause.pc).full();
+    let site = report.sites.instruction(cause.location).full();
     let mut lines = Vec::new();
     let head = format!("{number:>3}  {expression}");
     if head.chars().count() + 2 <= SITE_COLUMN {
@@ -249,8 +257,8 @@ fn accumulation(report: &Report, spot: &Spot) -> String {
         let _ = write!(text, " in {expression}");
     }
     let mut places: Vec<String> = Vec::new();
-    for pc in &spot.accumulated_in {
-        let place = report.sites.instruction(*pc).short();
+    for location in &spot.accumulated_in {
+        let place = report.sites.instruction(*location).short();
         if places.len() < 3 && !places.contains(&place) {
             places.push(place);
         }
@@ -307,7 +315,7 @@ fn notes(report: &Report) -> Vec<String> {
             counted(totals.checks, "result", "results"),
         ));
         for failure in failures.iter().take(5) {
-            let place = report.sites.instruction(failure.pc).full();
+            let place = report.sites.instruction(failure.location).full();
             notes.push(format!("       {place}: native {:#x}, predicted {:#x}", failure.native, failure.predicted));
         }
     } else if report.run.check {

@@ -28,6 +28,20 @@ fn the_full_text_says_what_was_run() {
 }
 
 #[test]
+fn processes_and_threads_are_counted_where_there_are_more_than_one() {
+    let mut report = plotter();
+    for (processes, threads, expected) in [
+        (1, 8, "61,204,118 operations, 8 threads)\n"),
+        (3, 3, "61,204,118 operations, 3 processes)\n"),
+        (3, 1_008, "61,204,118 operations, 3 processes, 1,008 threads)\n"),
+    ] {
+        (report.findings.totals.processes, report.findings.totals.threads) = (processes, threads);
+        let text = summary(&report);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn a_nan_is_not_told_as_lost_bits() {
     let mut report = plotter();
     let cause = &mut report.findings.causes[0];
@@ -53,7 +67,7 @@ fn a_nan_is_not_told_as_lost_bits() {
 fn a_result_without_a_cause_names_where_errors_accumulate() {
     let mut spot = printed(0x1000 + 12, 1, 1, 20.1);
     (spot.computed, spot.correct) = (1.2e7, 1.3e7);
-    spot.accumulated_in = vec![0x1000 + 10];
+    spot.accumulated_in = vec![at(0x1000 + 10)];
     spot.expr = Some(op(Operator::Add, vec![Expr::Var(0), Expr::Var(1)]));
     assert_eq!(
         summary(&without_causes(vec![spot])),
@@ -201,7 +215,7 @@ fn notes_lost_records_and_failed_checks_are_said() {
     assert!(text.contains("\n\n  note: 2 child processes ran natively, unanalysed\n"), "{text}");
     assert!(text.contains("  note: 3 records of the log could not be read, 4,096 bytes skipped"), "{text}");
     assert!(text.contains("  check: 5,000 results as predicted\n"), "{text}");
-    report.findings.check_failures = vec![CheckFailure { pc: 0x1234, native: 0x10, predicted: 0x20 }];
+    report.findings.check_failures = vec![CheckFailure { location: at(0x1234), native: 0x10, predicted: 0x20 }];
     let text = summary(&report);
     assert!(text.contains("  check: 1 of 5,000 results differ from what fpgrind predicted"), "{text}");
     assert!(text.contains("0x1234: native 0x10, predicted 0x20\n"), "{text}");

@@ -1,7 +1,6 @@
 //! Addresses in programs that gcc makes become the names and lines that were compiled.
 
-use fpgrind_analysis::log::Module;
-use fpgrind_analysis::{CheckFailure, Findings, Spot, SpotKind};
+use fpgrind_analysis::{CheckFailure, Findings, Location, Spot, SpotKind};
 use fpgrind_report::{RunInfo, Site, Sites};
 use object::{Object, ObjectSymbol};
 use std::path::{Path, PathBuf};
@@ -42,23 +41,22 @@ fn extent(program: &Path, name: &str) -> (u64, u64) {
     (symbol.address(), symbol.address() + symbol.size())
 }
 
-fn modules(path: &Path) -> Vec<Module> {
-    vec![Module { path: path.into(), start: BIAS, end: BIAS + 0x10_0000, bias: BIAS }]
+fn at(address: u64) -> Location {
+    Location { file: Some(0), address, pc: BIAS + address }
 }
 
 fn instruction(path: &Path, address: u64) -> Site {
-    let pc = BIAS + address;
     let findings = Findings {
-        modules: modules(path),
-        check_failures: vec![CheckFailure { pc, native: 0, predicted: 0 }],
+        files: vec![path.into()],
+        check_failures: vec![CheckFailure { location: at(address), native: 0, predicted: 0 }],
         ..Findings::default()
     };
-    Sites::of(&findings).instruction(pc)
+    Sites::of(&findings).instruction(at(address))
 }
 
 fn call_returning_to(path: &Path, address: u64) -> Site {
     let spot = Spot {
-        pc: BIAS + address,
+        location: at(address),
         kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: 'f' },
         count: 1,
         wrong: 0,
@@ -70,7 +68,7 @@ fn call_returning_to(path: &Path, address: u64) -> Site {
         accumulated_in: vec![],
         causes: vec![],
     };
-    let findings = Findings { modules: modules(path), spots: vec![spot.clone()], ..Findings::default() };
+    let findings = Findings { files: vec![path.into()], spots: vec![spot.clone()], ..Findings::default() };
     Sites::of(&findings).spot(&spot)
 }
 
@@ -121,8 +119,11 @@ fn without_symbols_the_module_and_offset_remain() {
 }
 
 #[test]
-fn an_address_outside_all_modules_stays_an_address() {
-    assert_eq!(instruction(Path::new("x.so"), 0x20_0000).full(), "0x555555750000");
+fn an_address_outside_all_files_stays_an_address() {
+    let location = Location::outside_files(0x5555_5575_0000);
+    let failure = CheckFailure { location, native: 0, predicted: 0 };
+    let findings = Findings { files: vec!["x.so".into()], check_failures: vec![failure], ..Findings::default() };
+    assert_eq!(Sites::of(&findings).instruction(location).full(), "0x555555750000");
 }
 
 #[test]

@@ -89,6 +89,7 @@ def interpreted_and_installed(folder):
     text.write_text("".join(f"{i * i % 9973} {i ^ (i >> 3)}\n" for i in range(10_000)))
     programs = {
         "python loop": lambda repeats: [python(), SOURCES / "loop.py", 2000, repeats],
+        "python calls": lambda repeats: [python(), SOURCES / "calls.py", 500, repeats],
         "perl loop": lambda repeats: ["/usr/bin/perl", SOURCES / "loop.pl", 2000, repeats],
     }
     for packer, suffix in (("gzip", ".gz"), ("xz", ".xz")):
@@ -98,7 +99,30 @@ def interpreted_and_installed(folder):
         packed = f"{text}{suffix}"
         programs[packer] = lambda repeats, packer=packer: [packer, "-c", *[text] * repeats]
         programs[f"{packer} -d"] = lambda repeats, packer=packer, packed=packed: [packer, "-dc", *[packed] * repeats]
+    compiler = gcc_part("cc1")
+    if compiler:
+        programs["C compiler"] = lambda repeats: [
+            compiler, "-O2", "-quiet", many_functions(repeats, folder), "-o", "/dev/null"
+        ]
     return programs
+
+
+def gcc_part(name):
+    """The path of a program that gcc runs; None if there is none."""
+    if not shutil.which("gcc"):
+        return None
+    path = subprocess.run(["gcc", f"-print-prog-name={name}"], capture_output=True, text=True).stdout.strip()
+    # gcc answers with the bare name when it has no such program.
+    return path if Path(path).is_absolute() else None
+
+
+def many_functions(times, folder):
+    """A C file, preprocessed, with the same functions so many times over."""
+    source = Path(folder) / f"functions{times}.i"
+    if not source.exists():
+        text = (SOURCES / "functions.c").read_text()
+        source.write_text("".join(text.replace("NUMBER", str(number)) for number in range(times)))
+    return source
 
 
 def python():

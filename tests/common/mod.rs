@@ -4,11 +4,12 @@
 #![allow(dead_code)]
 
 pub mod expression;
+pub mod guests;
 pub mod report;
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
@@ -18,6 +19,9 @@ pub const FPGRIND: &str = env!("CARGO_BIN_EXE_fpgrind");
 
 /// Longer than any test takes on a slow machine: what runs so long hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What transparency is tested with beside the mode: children are to be translated too.
+pub const FOLLOW: &[&str] = &["--follow-children", "all"];
 
 /// The ways in which every guest program is built.
 pub const BUILDS: [&[&str]; 4] = [&["-O0"], &["-O2"], &["-O0", "-static"], &["-O2", "-static"]];
@@ -87,10 +91,22 @@ pub fn fpgrind<S: AsRef<OsStr>>(options: &[&str], command: &[S]) -> Command {
     fpgrind
 }
 
+/// A note that cargo does not swallow, for what a test leaves out.
+pub fn note(text: &str) {
+    let _ = std::io::stderr().write_all(format!("note: {text}\n").as_bytes());
+}
+
 /// Runs a command to its end with this standard input; fails the test if it does not end.
-pub fn run(mut command: Command, input: &[u8]) -> Outcome {
+pub fn run(command: Command, input: &[u8]) -> Outcome {
+    let shown = format!("{command:?}");
+    run_within(PATIENCE, command, input).unwrap_or_else(|| panic!("{shown} did not end in {PATIENCE:?}"))
+}
+
+/// Runs a command to its end; nothing if it took longer than this and was killed with all that it started.
+pub fn run_within(patience: Duration, mut command: Command, input: &[u8]) -> Option<Outcome> {
     let shown = format!("{command:?}");
     let mut child = command
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -105,15 +121,15 @@ pub fn run(mut command: Command, input: &[u8]) -> Outcome {
     });
     let (ended, watch) = mpsc::channel::<()>();
     let watchdog = std::thread::spawn(move || {
-        let hangs = watch.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout);
+        let hangs = watch.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout);
         if hangs {
-            // SAFETY: the process has not been waited for, so the number is still its own.
-            unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+            // SAFETY: the process has not been waited for, so the number is still its own and its group's.
+            unsafe { libc::kill(-(pid as i32), libc::SIGKILL) };
         }
         hangs
     });
     let output = child.wait_with_output().expect("waiting for a child");
     drop(ended);
-    assert!(!watchdog.join().expect("the watchdog does not panic"), "{shown} did not end in {PATIENCE:?}");
-    output.into()
+    let hung = watchdog.join().expect("the watchdog does not panic");
+    (!hung).then(|| output.into())
 }

@@ -1,5 +1,6 @@
 //! Logs that lie: the analysis must get through them without a panic, and say how much it could not read.
 
+use crate::support::one_thread;
 use fpgrind_analysis::log::{Event, OUTPUT, Output};
 use fpgrind_analysis::{Analysis, Config, Findings, analyse};
 use fpgrind_ir::{Block, parse_block};
@@ -57,10 +58,25 @@ fn everything() -> Block {
     block
 }
 
+fn block(number: u32, block: Block) -> Event<'static> {
+    Event::Block { process: 0, number, block }
+}
+
+fn records(bytes: &[u8]) -> Event<'_> {
+    Event::Records { thread: 0, bytes }
+}
+
+/// An analysis of a program with one thread.
+fn analysis(config: Config) -> Analysis {
+    let mut analysis = Analysis::new(config);
+    one_thread().into_iter().for_each(|event| analysis.event(event));
+    analysis
+}
+
 fn run(chunks: &[Vec<u8>]) -> Findings {
-    let events = [Event::Block(1, everything()), Event::OutputFunction(1, "printf".into())];
-    let records = chunks.iter().map(|chunk| Event::Records(chunk));
-    analyse(events.into_iter().chain(records), Config { max_depth: 3, ..Config::default() })
+    let events = [block(1, everything()), Event::OutputFunction(1, "printf".into())];
+    let records = chunks.iter().map(|chunk| records(chunk));
+    analyse(one_thread().into_iter().chain(events).chain(records), Config { max_depth: 3, ..Config::default() })
 }
 
 /// Findings as text: NaN is not equal to itself, its text is.
@@ -150,22 +166,22 @@ fn an_unknown_number_and_a_cut_record_cost_the_rest_of_their_chunk() {
 
 #[test]
 fn a_block_that_makes_no_sense_is_refused_with_its_records() {
-    let mut block = everything();
-    block.record = 16;
-    let mut analysis = Analysis::new(Config::default());
-    analysis.event(Event::Block(1, block));
-    analysis.event(Event::Block(OUTPUT, everything()));
-    analysis.event(Event::Records(&1u128.to_le_bytes()));
+    let mut senseless = everything();
+    senseless.record = 16;
+    let mut analysis = analysis(Config::default());
+    analysis.event(block(1, senseless));
+    analysis.event(block(OUTPUT, everything()));
+    analysis.event(records(&1u128.to_le_bytes()));
     let findings = analysis.finish();
     assert_eq!((findings.totals.corrupt_records, findings.totals.blocks), (3, 0));
 }
 
 #[test]
 fn leaving_a_function_that_was_not_entered_is_counted() {
-    let mut analysis = Analysis::new(Config::default());
+    let mut analysis = analysis(Config::default());
     let leave = "block 0x1000 record 16 {\n  0x1000 4:\n    v0: f64 = fresh xmm0+0 #8\n    leave sin v0, xmm0+0\n}";
-    analysis.event(Event::Block(1, parse_block(leave).unwrap()));
-    analysis.event(Event::Records(&1u128.to_le_bytes()));
+    analysis.event(block(1, parse_block(leave).unwrap()));
+    analysis.event(records(&1u128.to_le_bytes()));
     assert_eq!(analysis.finish().totals.corrupt_records, 1);
 }
 
@@ -209,9 +225,9 @@ fn a_wrong_prediction_is_a_check_failure() {
 #[test]
 fn absurd_settings_are_bounded() {
     for (precision, max_depth, threshold) in [(0, 0, f64::NAN), (u32::MAX, usize::MAX, -1.0), (1, 1, 1e9)] {
-        let mut analysis = Analysis::new(Config { precision, max_depth, threshold });
-        analysis.event(Event::Block(1, everything()));
-        analysis.event(Event::Records(&[1u64.to_le_bytes().to_vec(), vec![0x3f; 104]].concat()));
+        let mut analysis = analysis(Config { precision, max_depth, threshold });
+        analysis.event(block(1, everything()));
+        analysis.event(records(&[1u64.to_le_bytes().to_vec(), vec![0x3f; 104]].concat()));
         assert_eq!(analysis.finish().totals.blocks, 1);
     }
 }

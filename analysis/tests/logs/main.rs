@@ -1,6 +1,9 @@
 //! The analysis from the outside: logs written by hand, and what must come of them.
 
 mod corrupted_logs;
+mod guests;
 mod known_answers;
+mod shadows;
+mod sums;
 mod support;
 mod wide;

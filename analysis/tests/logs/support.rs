@@ -9,6 +9,9 @@ pub const PRINT: u64 = 0x500000;
 
 pub struct Log {
     pub analysis: Analysis,
+    /// Whose the blocks and the records are that come next: at first the one process's, and its one thread's.
+    pub process: u32,
+    pub thread: u32,
     blocks: Vec<(usize, Vec<u8>)>,
     /// All that was fed as records so far.
     pub bytes: Vec<u8>,
@@ -17,8 +20,9 @@ pub struct Log {
 impl Log {
     pub fn new() -> Log {
         let mut analysis = Analysis::new(Config::default());
+        one_thread().into_iter().for_each(|event| analysis.event(event));
         analysis.event(Event::OutputFunction(1, "printf".into()));
-        Log { analysis, blocks: Vec::new(), bytes: Vec::new() }
+        Log { analysis, process: 0, thread: 0, blocks: Vec::new(), bytes: Vec::new() }
     }
 
     /// Announces a block; its number.
@@ -28,7 +32,7 @@ impl Log {
         fpgrind_ir::verify(&block).unwrap_or_else(|error| panic!("{error}\n{text}"));
         self.blocks.push((block.record as usize, Vec::new()));
         let number = self.blocks.len() as u32;
-        self.analysis.event(Event::Block(number, block));
+        self.analysis.event(Event::Block { process: self.process, number, block });
         number
     }
 
@@ -45,13 +49,18 @@ impl Log {
 
     /// Prints the double in xmm0.
     pub fn print(&mut self, value: f64) {
+        self.print_at(PRINT, value);
+    }
+
+    /// The same by a call that returns to `pc`.
+    pub fn print_at(&mut self, pc: u64, value: f64) {
         let arg = OutputArg { bits: value.to_bits(), origin: Origin::Register(0), conversion: b'f' };
-        self.records(&Output { pc: PRINT, function: 1, args: vec![arg] }.encode());
+        self.records(&Output { pc, function: 1, args: vec![arg] }.encode());
     }
 
     pub fn records(&mut self, bytes: &[u8]) {
         self.bytes.extend(bytes);
-        self.analysis.event(Event::Records(bytes));
+        self.analysis.event(Event::Records { thread: self.thread, bytes });
     }
 
     pub fn finish(self) -> Findings {
@@ -60,6 +69,11 @@ impl Log {
         assert_eq!(findings.check_failures, []);
         findings
     }
+}
+
+/// A process 0 begins, with a thread 0.
+pub fn one_thread() -> [Event<'static>; 2] {
+    [Event::Process { process: 0, forked_from: None }, Event::Thread { thread: 0, process: 0, cloned_from: None }]
 }
 
 /// A cause's expression as the user sees it.

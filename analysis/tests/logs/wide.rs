@@ -51,9 +51,9 @@ fn a_selection_takes_the_shadow_of_the_side_that_the_masks_highest_bit_names() {
         [(0x7fff_ffff_ffff_ffff, 3.0, 3.0), (0x8000_0000_0000_0000, 0.0, -1e-20), (u64::MAX, 0.0, -1e-20)]
     {
         log.run(block, &[(8, 3f64.to_bits()), (16, mask)]);
-        let shadow = log.analysis.register(upper, Type::F64).expect("the selected value has a shadow");
+        let shadow = log.analysis.register(0, upper, Type::F64).expect("the selected value has a shadow");
         assert_eq!((f64::from_bits(shadow.native), f64::from_bits(shadow.rounded)), (native, rounded), "{mask:#x}");
-        assert!(log.analysis.register(Place::vec(2, 8), Type::F64).is_none());
+        assert!(log.analysis.register(0, Place::vec(2, 8), Type::F64).is_none());
     }
     log.finish();
 }

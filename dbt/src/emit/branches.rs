@@ -1,9 +1,10 @@
 //! The ways out of a block: links, lookups, calls, returns, system calls.
 
-use super::{Cold, Emitter, Interrupted};
-use crate::context::{Lookup, Mode, at, table};
+use super::{Cold, Emitter, Interrupted, TableEntry};
+use crate::context::{Mode, at};
 use crate::decode::{Decoded, End};
 use crate::exits::{Exit, Key};
+use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
@@ -27,12 +28,12 @@ impl Emitter {
             End::Next(next) => next,
             End::Jump(target) => target,
             End::Branch { taken, next } => {
-                self.conditional(decoded.instrs.last().expect("a branch"), (taken, mode));
+                self.conditional(decoded, decoded.body_len(), (taken, mode));
                 next
             }
             End::TwoBranches { first, taken, next } => {
-                for (instr, target) in decoded.instrs[decoded.body_len()..].iter().zip([first, taken]) {
-                    self.conditional(instr, (target, mode));
+                for (index, target) in (decoded.body_len()..).zip([first, taken]) {
+                    self.conditional(decoded, index, (target, mode));
                 }
                 next
             }
@@ -76,6 +77,13 @@ impl Emitter {
         }
     }
 
+    /// The way out of a block whose last instruction is translated elsewhere.
+    pub fn go_on_at(&mut self, last: Key) {
+        self.mark(Interrupted::At { pc: last.0, spilled: [None, None] });
+        self.jump_to(last);
+        self.mark(Interrupted::Between);
+    }
+
     /// `syscall` leaves the address behind it in rcx.
     fn guest_rcx(&mut self, next: u64) {
         dynasm!(self.asm.ops; .arch x64; mov rcx, QWORD next as i64);
@@ -91,10 +99,13 @@ impl Emitter {
         self.cold.push(Cold::Link { site, target });
     }
 
-    fn conditional(&mut self, instr: &Instruction, taken: Key) {
+    fn conditional(&mut self, decoded: &Decoded, index: usize, taken: Key) {
+        let instr = &decoded.instrs[index];
         let opcode = match instr.mnemonic() {
-            // These have no form with a wide displacement. Their own short one leads over a jump.
+            // These have no form with a wide displacement. Their own short one leads over a jump; they are copied with all
+            // their prefixes, and a displacement of two bytes.
             Mnemonic::Jrcxz | Mnemonic::Jecxz | Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne => None,
+            Mnemonic::Xbegin => Some([0xc7, 0xf8]),
             _ => Some([0x0f, 0x80 + (instr.condition_code() as u8 - 1)]),
         };
         if let Some(opcode) = opcode {
@@ -102,10 +113,10 @@ impl Emitter {
             self.cold.push(Cold::Link { site, target: taken });
             return;
         }
-        let mut short = *instr;
-        let here = self.asm.here();
-        short.set_near_branch64(here + instr.len() as u64 + 2);
-        self.asm.encode(&short);
+        if let [prefixes_and_opcode @ .., _] = decoded.bytes_of(index) {
+            self.asm.ops.extend(prefixes_and_opcode);
+            self.asm.ops.push_i8(2);
+        }
         dynasm!(self.asm.ops; .arch x64; jmp BYTE >not_taken);
         self.jump_to(taken);
         dynasm!(self.asm.ops; .arch x64; not_taken:);
@@ -191,19 +202,25 @@ impl Emitter {
     }
 
     /// The code right behind a call: a return that finds it through the table comes here. The slot below the stack
-    /// pointer gets back what the guest had there. Of calls that share a slot, one has it; returns to the others go
-    /// through the table of jumps.
+    /// pointer gets back what the guest had there. Entries that share a slot form a chain, at whose end is the table of jumps.
     fn return_entry(&mut self, target: Key) {
-        self.returns.push((target, self.asm.here()));
+        let entry = self.asm.here();
+        self.returns.push(target);
         dynasm!(self.asm.ops; .arch x64; mov [rsp - 8], rcx);
-        self.table_entry(target.0, |emitter| emitter.look_up(target.1));
+        let label = self.asm.ops.new_dynamic_label();
+        self.table_entry(target.0, |emitter| dynasm!(emitter.asm.ops; .arch x64; jmp =>label));
+        self.cold.push(Cold::OtherReturn { label, than: target, entry });
     }
 
-    /// An entry for the table of jumps. Entries that share a slot form a chain: `next` is the one that has it now.
-    pub fn jump_entry(&mut self, target: Key, next: u64) {
+    /// An entry for the table of jumps.
+    pub fn jump_entry(&mut self, target: Key) {
+        let entry = self.asm.here();
         self.table_entry(target.0, |emitter| {
-            // It may be in another zone, out of a displacement's reach.
-            dynasm!(emitter.asm.ops; .arch x64; jmp QWORD [>next]; .align 8; next:; .u64 next);
+            // The other may be in another zone, out of a displacement's reach.
+            dynasm!(emitter.asm.ops; .arch x64; jmp QWORD [>other]; .align 8; other:);
+            let otherwise = emitter.asm.here();
+            emitter.table_entries.push(TableEntry { target, lookup: Lookup::Jump, entry, otherwise });
+            dynasm!(emitter.asm.ops; .arch x64; .u64 0);
         });
         self.jump_to(target);
     }

@@ -1,6 +1,6 @@
 //! The stores that write a block's record, woven between its instructions.
 
-use super::{Cold, Emitter};
+use super::{Cold, Emitter, Interrupted};
 use crate::context::at;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, Type, When};
@@ -51,45 +51,43 @@ const GPR64: [Register; 16] = [
 impl Emitter {
     /// A record on its own, not woven into a block: it tells of the moment before `instr`.
     pub(super) fn record(&mut self, record: Record, instr: Instruction) {
-        let scratch = self.begin_record(record, 0);
+        let scratch = self.begin_record(record, 0, None);
         for when in [When::Before, When::After] {
             self.log(record.block, 0, when, scratch, &[instr]);
         }
-        self.end_record(record, scratch);
+        self.end_record(record, scratch, None);
     }
 
-    /// Room is checked by one byte of the cursor, which is 0 as long as there is some: see the ring.
-    pub(super) fn begin_record(&mut self, record: Record, used: u16) -> Scratch {
+    /// Room is checked by one byte of the cursor, which is 0 as long as there is some: see the context. Meanwhile the guest stands
+    /// before the instruction at `pc`, if that is given; a record that was begun and not ended is none.
+    pub(super) fn begin_record(&mut self, record: Record, used: u16, pc: Option<u64>) -> Scratch {
         let resume = self.asm.here();
         let full = self.asm.ops.new_dynamic_label();
         let mut unused = (0..16u8).filter(|n| *n != RSP && used & (1 << n) == 0).collect::<Vec<_>>();
         unused.sort_by_key(|n| *n != RCX);
         let scratch = Scratch { cursor: unused[0], value: unused[1] };
-        dynasm!(self.asm.ops
-            ; .arch x64
-            ; gs mov [at::spill(0)], rcx
-            ; gs movzx ecx, BYTE [at::CURSOR + 3]
-            ; jrcxz >room
-            ; jmp =>full
-            ; room:
-        );
+        self.mark_before(pc, [None, None]);
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx; gs movzx ecx, BYTE [at::CURSOR + 3]);
+        self.mark_before(pc, [Some(RCX), None]);
+        dynasm!(self.asm.ops; .arch x64; jrcxz >room; jmp =>full; room:);
         if scratch.cursor != RCX {
-            dynasm!(self.asm.ops
-                ; .arch x64
-                ; gs mov rcx, [at::spill(0)]
-                ; gs mov [at::spill(0)], Rq(scratch.cursor)
-            );
+            dynasm!(self.asm.ops; .arch x64; gs mov rcx, [at::spill(0)]);
+            self.mark_before(pc, [None, None]);
+            dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], Rq(scratch.cursor));
         }
         dynasm!(self.asm.ops; .arch x64; gs mov Rq(scratch.cursor), [at::CURSOR]);
+        self.mark_before(pc, [Some(scratch.cursor), None]);
         if needs_value_register(record.block) {
             dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(1)], Rq(scratch.value));
         }
-        dynasm!(self.asm.ops; .arch x64; mov QWORD [Rq(scratch.cursor)], record.number as i32);
+        dynasm!(self.asm.ops; .arch x64; gs mov QWORD [Rq(scratch.cursor)], record.number as i32);
         self.cold.push(Cold::RingFull { label: full, resume });
         scratch
     }
 
-    pub(super) fn end_record(&mut self, record: Record, scratch: Scratch) {
+    /// The guest stands before the instruction at `pc`, as above.
+    pub(super) fn end_record(&mut self, record: Record, scratch: Scratch, pc: Option<u64>) {
+        self.mark_before(pc, scratch.spilled(record.block));
         if needs_value_register(record.block) {
             dynasm!(self.asm.ops; .arch x64; gs mov Rq(scratch.value), [at::spill(1)]);
         }
@@ -99,6 +97,10 @@ impl Emitter {
             ; gs mov [at::CURSOR], Rq(scratch.cursor)
             ; gs mov Rq(scratch.cursor), [at::spill(0)]
         );
+    }
+
+    fn mark_before(&mut self, pc: Option<u64>, spilled: [Option<u8>; 2]) {
+        self.mark(pc.map_or(Interrupted::Between, |pc| Interrupted::At { pc, spilled }));
     }
 
     pub(super) fn log(&mut self, block: &Block, index: usize, when: When, scratch: Scratch, instrs: &[Instruction]) {
@@ -126,20 +128,20 @@ impl Emitter {
             _ => return,
         };
         match (place.reg, place.offset, ty.map_or(0, Type::bytes)) {
-            (Reg::Gpr(n), _, 8) => dynasm!(ops; .arch x64; mov [Rq(cursor) + slot], Rq(n)),
-            (Reg::Gpr(n), _, _) => dynasm!(ops; .arch x64; mov [Rq(cursor) + slot], Rd(n)),
-            (Reg::Vec(n), 0, 16) => dynasm!(ops; .arch x64; movups [Rq(cursor) + slot], Rx(n)),
-            (Reg::Vec(n), 0, 8) => dynasm!(ops; .arch x64; movlps [Rq(cursor) + slot], Rx(n)),
-            (Reg::Vec(n), 0, _) => dynasm!(ops; .arch x64; movss [Rq(cursor) + slot], Rx(n)),
-            (Reg::Vec(n), 8, _) => dynasm!(ops; .arch x64; movhps [Rq(cursor) + slot], Rx(n)),
+            (Reg::Gpr(n), _, 8) => dynasm!(ops; .arch x64; gs mov [Rq(cursor) + slot], Rq(n)),
+            (Reg::Gpr(n), _, _) => dynasm!(ops; .arch x64; gs mov [Rq(cursor) + slot], Rd(n)),
+            (Reg::Vec(n), 0, 16) => dynasm!(ops; .arch x64; gs movups [Rq(cursor) + slot], Rx(n)),
+            (Reg::Vec(n), 0, 8) => dynasm!(ops; .arch x64; gs movlps [Rq(cursor) + slot], Rx(n)),
+            (Reg::Vec(n), 0, _) => dynasm!(ops; .arch x64; gs movss [Rq(cursor) + slot], Rx(n)),
+            (Reg::Vec(n), 8, _) => dynasm!(ops; .arch x64; gs movhps [Rq(cursor) + slot], Rx(n)),
             // Only blocks that contain AVX know of upper halves.
-            (Reg::Vec(n), _, _) => dynasm!(ops; .arch x64; vextractf128 [Rq(cursor) + slot], Ry(n), 1),
-            (Reg::Mxcsr, ..) => dynasm!(ops; .arch x64; stmxcsr [Rq(cursor) + slot]),
-            (Reg::FsBase, ..) => dynasm!(ops; .arch x64; rdfsbase Rq(value); mov [Rq(cursor) + slot], Rq(value)),
+            (Reg::Vec(n), _, _) => dynasm!(ops; .arch x64; gs vextractf128 [Rq(cursor) + slot], Ry(n), 1),
+            (Reg::Mxcsr, ..) => dynasm!(ops; .arch x64; gs stmxcsr [Rq(cursor) + slot]),
+            (Reg::FsBase, ..) => dynasm!(ops; .arch x64; rdfsbase Rq(value); gs mov [Rq(cursor) + slot], Rq(value)),
             (Reg::Out(n), ..) => dynasm!(ops
                 ; .arch x64
                 ; gs mov Rq(value), [at::out(n as usize)]
-                ; mov [Rq(cursor) + slot], Rq(value)
+                ; gs mov [Rq(cursor) + slot], Rq(value)
             ),
         }
     }
@@ -149,8 +151,8 @@ impl Emitter {
         let (cursor, value) = (scratch.cursor, scratch.value);
         dynasm!(self.asm.ops; .arch x64; gs mov Rq(value), [at::out(pointer as usize)]);
         match ty.map_or(0, Type::bytes) {
-            4 => dynasm!(self.asm.ops; .arch x64; mov Rd(value), [Rq(value)]; mov [Rq(cursor) + slot], Rd(value)),
-            _ => dynasm!(self.asm.ops; .arch x64; mov Rq(value), [Rq(value)]; mov [Rq(cursor) + slot], Rq(value)),
+            4 => dynasm!(self.asm.ops; .arch x64; mov Rd(value), [Rq(value)]; gs mov [Rq(cursor) + slot], Rd(value)),
+            _ => dynasm!(self.asm.ops; .arch x64; mov Rq(value), [Rq(value)]; gs mov [Rq(cursor) + slot], Rq(value)),
         }
     }
 
@@ -160,11 +162,11 @@ impl Emitter {
         let bytes = ty.map_or(0, Type::bytes);
         if bytes == 4 {
             self.asm.load_operand(GPR64[value as usize].full_register32(), instr, part);
-            dynasm!(self.asm.ops; .arch x64; mov [Rq(cursor) + slot], Rd(value));
+            dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rd(value));
         }
         for offset in (0..bytes as i32 / 8).map(|n| 8 * n) {
             self.asm.load_operand(GPR64[value as usize], instr, part + offset as i64);
-            dynasm!(self.asm.ops; .arch x64; mov [Rq(cursor) + slot + offset], Rq(value));
+            dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot + offset], Rq(value));
         }
     }
 }

@@ -1,14 +1,13 @@
-//! A program under fpgrind prints, reads, writes and ends as it does without.
+//! Programs of every day, and how fpgrind itself behaves towards them.
 
-mod common;
-
-use common::report::analyse;
-use common::{BUILDS, Outcome, build, fpgrind, native, run, scratch};
+use crate::common::report::analyse;
+use crate::common::{BUILDS, FOLLOW, Outcome, build, fpgrind, native, run, scratch};
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 /// Runs a command natively, in translation only and analysing, and asserts that nothing differs.
 fn transparent<S: AsRef<OsStr>>(command: &[S], input: &[u8]) -> Outcome {
@@ -30,8 +29,12 @@ fn transparent<S: AsRef<OsStr>>(command: &[S], input: &[u8]) -> Outcome {
         };
     }
     let natively = run(native(command), input);
-    assert_eq!(run(fpgrind(&["--mode", "none", "--quiet"], command), input), natively, "{shown:?} in translation only");
-    assert_eq!(run(fpgrind(&analysing, command), input), natively, "{shown:?} analysed");
+    assert_eq!(
+        run(fpgrind(&[&["--mode", "none", "--quiet"], FOLLOW].concat(), command), input),
+        natively,
+        "{shown:?} in translation only"
+    );
+    assert_eq!(run(fpgrind(&[&analysing, FOLLOW].concat(), command), input), natively, "{shown:?} analysed");
     natively
 }
 
@@ -208,4 +211,48 @@ fn an_interrupt_from_the_keyboard_ends_the_program_and_the_report_is_written() {
     unsafe { libc::kill(-(child.id() as i32), libc::SIGINT) };
     assert_eq!(child.wait().expect("fpgrind ends").signal(), Some(libc::SIGINT));
     assert!(folder.join("report.json").is_file());
+}
+
+/// A shell that says what it does, under fpgrind, as the terminal's foreground job; its first line has been read.
+fn foreground_job(script: &str) -> (Child, BufReader<ChildStdout>) {
+    let mut command = fpgrind(&["--mode", "none", "--quiet"], &["sh", "-c", script]);
+    let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().expect("fpgrind starts");
+    let mut output = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("reading the first line");
+    assert_eq!(line, "ready\n");
+    (child, output)
+}
+
+/// Sends a signal to all processes of a job.
+fn signal_job(job: &Child, signal: i32) {
+    // SAFETY: the group is the child's, which has not been waited for.
+    unsafe { libc::kill(-(job.id() as i32), signal) };
+}
+
+#[test]
+fn a_job_is_stopped_and_goes_on() {
+    let (mut job, output) = foreground_job("echo ready; for i in 1 2 3 4 5; do sleep 0.1; echo $i; done; exit 3");
+    for _ in 0..3 {
+        signal_job(&job, libc::SIGTSTP);
+        let mut status = 0;
+        // SAFETY: a plain system call on our child.
+        let stopped = unsafe { libc::waitpid(job.id() as i32, &mut status, libc::WUNTRACED) };
+        assert!(stopped == job.id() as i32 && libc::WIFSTOPPED(status), "{status:#x}");
+        signal_job(&job, libc::SIGCONT);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let lines: Vec<String> = output.lines().map(|line| line.expect("text")).collect();
+    assert_eq!(lines, ["1", "2", "3", "4", "5"]);
+    assert_eq!(job.wait().expect("fpgrind ends").code(), Some(3));
+}
+
+#[test]
+fn nothing_is_left_when_fpgrind_is_killed() {
+    // The shell, a child that it forked and one that executed another program.
+    let (mut job, output) = foreground_job("(while :; do :; done) & sleep 1000 & echo ready; while :; do :; done");
+    job.kill().expect("fpgrind runs");
+    assert_eq!(job.wait().expect("fpgrind ends").signal(), Some(libc::SIGKILL));
+    // All of them had the pipe open: it ends with the last.
+    assert_eq!(output.lines().count(), 0);
 }

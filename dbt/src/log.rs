@@ -1,0 +1,99 @@
+//! The way of the log from the guests to its consumer.
+
+use fpgrind_analysis::log::Event;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// What the consumer of the log is sent.
+pub enum Message {
+    Event(Event<'static>),
+    Records { thread: u32, bytes: Vec<u8> },
+}
+
+/// Chunks of log that may wait for the consumer before a guest has to.
+const CHUNKS_IN_FLIGHT: usize = 16;
+
+/// Sends events in the order in which they must be known, from any thread of the supervisor. Only records make the sender wait: what
+/// is announced is told under the translator's lock.
+#[derive(Clone)]
+pub struct Publisher {
+    sender: Sender<Message>,
+    credits: Arc<Credits>,
+    next_block: Arc<AtomicU32>,
+}
+
+#[derive(Default)]
+struct Credits {
+    state: Mutex<Flow>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Flow {
+    in_flight: usize,
+    /// Nobody consumes any more.
+    closed: bool,
+}
+
+impl Credits {
+    fn change(&self, change: impl FnOnce(&mut Flow)) {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+}
+
+/// A consumer's end.
+pub struct Subscription {
+    receiver: Receiver<Message>,
+    credits: Arc<Credits>,
+}
+
+pub fn channel_of_log() -> (Publisher, Subscription) {
+    let (sender, receiver) = channel();
+    let credits = Arc::new(Credits::default());
+    let next_block = Arc::new(AtomicU32::new(1));
+    (Publisher { sender, credits: credits.clone(), next_block }, Subscription { receiver, credits })
+}
+
+impl Publisher {
+    pub fn send(&self, event: Event<'static>) {
+        // A consumer that has gone away wants no more; the guest runs on.
+        let _ = self.sender.send(Message::Event(event));
+    }
+
+    pub fn send_records(&self, thread: u32, bytes: Vec<u8>) {
+        let lock = self.credits.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |flow: &mut Flow| flow.in_flight >= CHUNKS_IN_FLIGHT && !flow.closed;
+        let mut flow = self.credits.changed.wait_while(lock, full).unwrap_or_else(PoisonError::into_inner);
+        flow.in_flight += 1;
+        drop(flow);
+        let _ = self.sender.send(Message::Records { thread, bytes });
+    }
+
+    /// A number for a block, unlike any other.
+    pub fn next_block(&self) -> u32 {
+        self.next_block.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Subscription {
+    /// Hands over everything until all publishers are gone.
+    pub fn consume(self, mut consumer: impl FnMut(Event<'_>)) {
+        for message in &self.receiver {
+            match message {
+                Message::Event(event) => consumer(event),
+                Message::Records { thread, bytes } => {
+                    consumer(Event::Records { thread, bytes: &bytes });
+                    self.credits.change(|flow| flow.in_flight -= 1);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.credits.change(|flow| flow.closed = true);
+    }
+}
