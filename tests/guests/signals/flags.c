@@ -68,9 +68,11 @@ static void interrupt(void)
     check(count >= 20);
     /* A sleep is never restarted, whatever the flag. */
     handle(SIGALRM, counts, SA_RESTART);
-    struct timespec rest = {5, 0}, left = {0, 0};
+    struct timespec rest = {60, 0}, left = {0, 0};
     check(nanosleep(&rest, &left) == -1 && errno == EINTR);
-    check(left.tv_sec == 4);
+    /* The kernel counts the timer's slack in: a sleep that ends where it began has more left than it asked for. A busy
+       machine may take seconds to get here. */
+    check(left.tv_sec > 30 && left.tv_sec <= 60);
     alarm_every(0);
 }
 
