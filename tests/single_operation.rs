@@ -98,7 +98,7 @@ fn check_one(run: &Run, block: &Block, what: &str) {
                     assert_eq!(cond.holds(outcome), holds(cond, after.state.flags), "{what}: {cond:?} of {bits:x?}");
                 }
             }
-            Op::ToInt { value, rounding, bytes } if instr.op0_register().is_gpr() => {
+            Op::ToInt { value, rounding, bytes, .. } if instr.op0_register().is_gpr() => {
                 let (ty, direction) = (block.type_of(*value).unwrap(), Direction::of(*rounding, before.state.mxcsr));
                 let predicted = to_integer(ty, logged[value.index()] as u64, direction, *bytes, before.state.mxcsr);
                 let native = after.state.general[instr.op0_register().number()];
@@ -173,6 +173,10 @@ fn holds(cond: Cond, flags: u64) -> bool {
         Cond::NotEqual => !zero,
         Cond::Parity => parity,
         Cond::NotParity => !parity,
+        Cond::OrderedLess => carry && !parity,
+        Cond::NotOrderedLess => !carry || parity,
+        Cond::OrderedEqual => zero && !parity,
+        Cond::NotOrderedEqual => !zero || parity,
     }
 }
 

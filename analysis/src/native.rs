@@ -52,6 +52,9 @@ impl Direction {
     /// How a conversion to an integer rounds under this MXCSR (rounding control: SDM volume 1, table 4-8).
     pub fn of(rounding: Rounding, mxcsr: u32) -> Direction {
         match (rounding, mxcsr >> ROUNDING_SHIFT & 3) {
+            (Rounding::Nearest, _) => Direction::Nearest,
+            (Rounding::Down, _) => Direction::Down,
+            (Rounding::Up, _) => Direction::Up,
             (Rounding::Truncate, _) => Direction::Zero,
             (Rounding::Current, 0) => Direction::Nearest,
             (Rounding::Current, 1) => Direction::Down,

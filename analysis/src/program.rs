@@ -5,7 +5,7 @@ use crate::location::LocationId;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
-use fpgrind_ir::{self as ir, Addr, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Slot, Type};
+use fpgrind_ir::{self as ir, Addr, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Rule, Slot, Type};
 use smallvec::SmallVec;
 
 /// The value of this number in the frame.
@@ -47,10 +47,11 @@ pub enum Step {
         args: [Index; 2],
         at: LocationId,
     },
-    Select {
-        mask: Index,
+    Pick {
+        control: Index,
+        rule: Rule,
         ty: Type,
-        args: [Index; 2],
+        from: Vec<Index>,
     },
     Apply {
         operator: Operator,
@@ -100,6 +101,7 @@ pub enum Step {
         dst: Index,
         src: Index,
         len: Index,
+        unit: u8,
     },
     Enter {
         ty: Type,
@@ -172,8 +174,11 @@ fn step<R: Real>(
             Step::Concat { parts: parts.collect::<Option<_>>()? }
         }
         Op::Bitwise { op, args } => Step::Bitwise { op: *op, ty: stmt.ty?, args: pair(args), at },
-        Op::Select { mask, args } => Step::Select { mask: mask.index(), ty: stmt.ty?, args: pair(args) },
-        Op::Apply { operator, args } => {
+        Op::Pick { control, rule, from } => {
+            let from = from.iter().map(|value| value.index()).collect();
+            Step::Pick { control: control.index(), rule: *rule, ty: stmt.ty?, from }
+        }
+        Op::Apply { operator, args, .. } => {
             let ty = stmt.ty?;
             let site = !crate::operation::is_exact(*operator, ty);
             Step::Apply {
@@ -197,7 +202,7 @@ fn step<R: Real>(
             let spot = spots.number(at, SpotKind::Branch { cond: *cond });
             Step::Branch { cond: *cond, ty: type_of(args[0])?, args: pair(args), spot }
         }
-        Op::ToInt { value, rounding, bytes } => Step::ToInt {
+        Op::ToInt { value, rounding, bytes, .. } => Step::ToInt {
             value: value.index(),
             ty: type_of(*value)?,
             rounding: *rounding,
@@ -208,7 +213,9 @@ fn step<R: Real>(
         Op::Drop { place, bytes } => Step::Drop { place: *place, bytes: *bytes as usize },
         Op::Store { addr, value } => Step::Store { addr: *addr, ty: type_of(*value)?, value: value.index() },
         Op::SetMxcsr { value } => Step::SetMxcsr { value: value.index() },
-        Op::Copy { dst, src, len } => Step::Copy { dst: dst.index(), src: src.index(), len: len.index() },
+        Op::Copy { dst, src, len, unit } => {
+            Step::Copy { dst: dst.index(), src: src.index(), len: len.index(), unit: *unit }
+        }
         Op::Enter { args, caller } => Step::Enter {
             ty: type_of(*args.first()?)?,
             args: args.iter().map(|arg| arg.index()).collect(),
@@ -221,6 +228,7 @@ fn step<R: Real>(
             leave(*operator, *result, type_of(*result)?, Destination::Memory(*addr))
         }
         Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, at },
+        _ => return None,
     })
 }
 

@@ -126,10 +126,10 @@ impl<R: Real> Running<'_, R> {
                 let operate = |operator, term| operations.change_sign(operator, term, *at, thread.mxcsr);
                 frame.values[index] = bitwise::apply(*op, *ty, [&frame.values[*a], &frame.values[*b]], operate);
             }
-            Step::Select { mask, ty, args: [a, b] } => {
-                let highest = frame.values[*mask].bits >> (8 * ty.bytes() - 1) & 1;
-                let chosen = if highest == 1 { *b } else { *a };
-                frame.values[index] = extract(&frame.values[chosen], 0, *ty);
+            Step::Pick { control, rule, ty, from } => {
+                // The verifier has seen that there are as many as the rule may ask for.
+                let picked = from[rule.pick(frame.word(*control), from.len())];
+                frame.values[index] = extract(&frame.values[picked], 0, *ty);
             }
             Step::Apply { operator, from, ty, args, at, site } => {
                 let (at, mxcsr) = (*at, thread.mxcsr);
@@ -182,8 +182,9 @@ impl<R: Real> Running<'_, R> {
             Step::SetMxcsr { value } => {
                 thread.mxcsr = frame.word(*value) as u32;
             }
-            Step::Copy { dst, src, len } => {
-                process.memory.copy(frame.word(*dst), frame.word(*src), frame.word(*len));
+            Step::Copy { dst, src, len, unit } => {
+                let bytes = frame.word(*len).saturating_mul(*unit as u64);
+                process.memory.copy(frame.word(*dst), frame.word(*src), bytes);
             }
             Step::Enter { ty, args, caller } => {
                 let args = args.iter().map(|arg| frame.term(*arg, *ty)).collect();

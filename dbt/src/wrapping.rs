@@ -49,7 +49,7 @@ fn copy_enter(pc: u64, copy: Copy) -> Block {
     let mut block = at(pc);
     let [dst, src, len] =
         [copy.dst, copy.src, copy.len].map(|n| live(&mut block, Place::gpr(ARGUMENTS[n as usize % 6]), Type::B64));
-    block.push(0, When::Before, None, Op::Copy { dst, src, len });
+    block.push(0, When::Before, None, Op::Copy { dst, src, len, unit: 1 });
     assign_slots(block)
 }
 

@@ -122,7 +122,7 @@ impl Builder {
         match source {
             Source::Register(Reg::Vec(number)) => self.vectors[number as usize].granules,
             Source::Register(Reg::Gpr(number)) => padded(&self.generals[number as usize].granules),
-            Source::Register(Reg::FsBase | Reg::Mxcsr | Reg::Out(_)) => padded(&[]),
+            Source::Register(_) => padded(&[]),
             Source::Value(value) => padded(&Granule::parts_of(value)),
             Source::Wide(values) => padded(values.map(Granule::parts_of).as_flattened()),
         }
@@ -190,7 +190,7 @@ impl Builder {
                     self.log_piece(number, HALF, HALF, state);
                 }
             }
-            Reg::FsBase | Reg::Mxcsr | Reg::Out(_) => {}
+            _ => {}
         }
     }
 
@@ -276,7 +276,7 @@ impl Builder {
             Reg::Vec(number) => {
                 self.vectors[number as usize] = Vector { granules: [Granule::Unknown; WHOLE], written: [true; WHOLE] };
             }
-            Reg::FsBase | Reg::Mxcsr | Reg::Out(_) => {}
+            _ => {}
         }
     }
 

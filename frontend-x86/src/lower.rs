@@ -6,7 +6,7 @@ use crate::logic;
 use crate::operands::{Operand, operand, register, source};
 use crate::registers::{Granule, HALF, WHOLE};
 use crate::tables::{Entry, Operation, Pattern, Pick, Rest, lookup};
-use fpgrind_ir::{Op, Operator, Reg, Relation, Type, Value};
+use fpgrind_ir::{Op, Operator, Reg, Relation, Rounding, Rule, Type, Value};
 use iced_x86::{EncodingKind, Instruction, OpKind};
 
 /// Lowers an instruction; nothing if it is not lifted, or not in this form.
@@ -92,12 +92,12 @@ fn arguments(builder: &mut Builder, instr: &Instruction, entry: &Entry, options:
 fn compute(builder: &mut Builder, instr: &Instruction, operation: Operation, args: &[Source]) -> Vec<Granule> {
     match operation {
         Operation::Apply { operator, ty, lanes } => {
-            lanewise(builder, args, ty, lanes, |builder, _, args| builder.value(ty, Op::Apply { operator, args }))
+            lanewise(builder, args, ty, lanes, |builder, _, args| builder.value(ty, applied(operator, args)))
         }
         Operation::Alternate { even, odd, ty } => {
             lanewise(builder, args, ty, vector_granules(instr) / ty.granules(), |builder, lane, args| {
                 let operator = if lane % 2 == 0 { even } else { odd };
-                builder.value(ty, Op::Apply { operator, args })
+                builder.value(ty, applied(operator, args))
             })
         }
         Operation::Round { ty, lanes } => {
@@ -109,18 +109,21 @@ fn compute(builder: &mut Builder, instr: &Instruction, operation: Operation, arg
                 3 => Operator::Trunc,
                 _ => Operator::Nearbyint,
             };
-            lanewise(builder, args, ty, lanes, |builder, _, args| builder.value(ty, Op::Apply { operator, args }))
+            lanewise(builder, args, ty, lanes, |builder, _, args| builder.value(ty, applied(operator, args)))
         }
         Operation::Select { ty } => {
             let mask = args.get(2).copied().unwrap_or(Source::Register(Reg::Vec(0)));
             let args: Vec<Source> = args.iter().take(2).copied().chain([mask]).collect();
             lanewise(builder, &args, ty, vector_granules(instr) / ty.granules(), |builder, _, args| {
-                builder.value(ty, Op::Select { mask: args[2], args: [args[0], args[1]] })
+                builder.value(
+                    ty,
+                    Op::Pick { control: args[2], rule: Rule::Bit(8 * ty.bytes() as u8 - 1), from: args[..2].to_vec() },
+                )
             })
         }
-        Operation::Cast { from, to, lanes } => lanewise(builder, args, from, lanes, |builder, _, args| {
-            builder.value(to, Op::Apply { operator: Operator::Cast, args })
-        }),
+        Operation::Cast { from, to, lanes } => {
+            lanewise(builder, args, from, lanes, |builder, _, args| builder.value(to, applied(Operator::Cast, args)))
+        }
         Operation::Mask { ty, lanes } => {
             // Legacy encodings look at three bits of the immediate, VEX at five, of which the fifth changes only which NaNs
             // raise an exception (Intel SDM, CMPPS).
@@ -138,7 +141,7 @@ fn compute(builder: &mut Builder, instr: &Instruction, operation: Operation, arg
             let mut results = Vec::new();
             for half in (0..lanes).step_by(lanes_of_half) {
                 for pair in args.iter().flat_map(|arg| arg[half..half + lanes_of_half].chunks(2)) {
-                    let value = builder.value(ty, Op::Apply { operator, args: pair.to_vec() });
+                    let value = builder.value(ty, applied(operator, pair.to_vec()));
                     results.extend(granules_of(ty, value));
                 }
             }
@@ -147,13 +150,18 @@ fn compute(builder: &mut Builder, instr: &Instruction, operation: Operation, arg
         Operation::ToInt { ty, lanes, bytes, rounding } => {
             for &arg in args {
                 for value in builder.read_lanes(arg, ty, lanes) {
-                    builder.effect(Op::ToInt { value, rounding, bytes });
+                    builder.effect(Op::ToInt { value, rounding, bytes, signed: true });
                 }
             }
             vec![Granule::Unknown; lanes * bytes as usize / 4]
         }
         _ => Vec::new(),
     }
+}
+
+/// The operator as MXCSR says; what comes out can be computed again.
+fn applied(operator: Operator, args: Vec<Value>) -> Op {
+    Op::Apply { operator, args, rounding: Rounding::Current, result: None }
 }
 
 /// One value for each lane of the arguments.

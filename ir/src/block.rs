@@ -34,7 +34,8 @@ pub enum When {
     After,
 }
 
-/// A memory address: `segment + base + index * scale + disp`, modulo 2^64. The parts are `b64` values.
+/// A memory address: `segment + base + index * scale + disp`, modulo 2^64. The parts are `b64` values; an index may be a
+/// `b32`, which is signed (gathers have such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Addr {
     pub segment: Option<Value>,
@@ -121,10 +122,15 @@ pub enum Cond {
     NotEqual,
     Parity,
     NotParity,
+    // What is left for code that looks at bits of the x87's status word: false, or true, for a NaN.
+    OrderedLess,
+    NotOrderedLess,
+    OrderedEqual,
+    NotOrderedEqual,
 }
 
 impl Cond {
-    pub const ALL: [Cond; 8] = [
+    pub const ALL: [Cond; 12] = [
         Cond::Above,
         Cond::AboveEqual,
         Cond::Below,
@@ -133,6 +139,10 @@ impl Cond {
         Cond::NotEqual,
         Cond::Parity,
         Cond::NotParity,
+        Cond::OrderedLess,
+        Cond::NotOrderedLess,
+        Cond::OrderedEqual,
+        Cond::NotOrderedEqual,
     ];
 
     pub fn name(self) -> &'static str {
@@ -145,6 +155,10 @@ impl Cond {
             Cond::NotEqual => "ne",
             Cond::Parity => "p",
             Cond::NotParity => "np",
+            Cond::OrderedLess => "olt",
+            Cond::NotOrderedLess => "nolt",
+            Cond::OrderedEqual => "oeq",
+            Cond::NotOrderedEqual => "noeq",
         }
     }
 
@@ -161,6 +175,10 @@ impl Cond {
             Cond::NotEqual => matches!(outcome, Less | Greater),
             Cond::Parity => outcome == Unordered,
             Cond::NotParity => outcome != Unordered,
+            Cond::OrderedLess => outcome == Less,
+            Cond::NotOrderedLess => outcome != Less,
+            Cond::OrderedEqual => outcome == Equal,
+            Cond::NotOrderedEqual => outcome != Equal,
         }
     }
 }
@@ -252,21 +270,91 @@ impl Relation {
     }
 }
 
-/// How a conversion to an integer rounds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// How an operation rounds.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Rounding {
-    Truncate,
-    /// As MXCSR says.
+    /// As MXCSR says, or the x87's control word, whichever governs the format of the arguments (or else of the result).
+    #[default]
     Current,
+    /// To nearest, ties to even, and so on: the instruction says so itself.
+    Nearest,
+    Down,
+    Up,
+    Truncate,
 }
 
 impl Rounding {
-    pub const ALL: [Rounding; 2] = [Rounding::Truncate, Rounding::Current];
+    pub const ALL: [Rounding; 5] =
+        [Rounding::Current, Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Truncate];
 
     pub fn name(self) -> &'static str {
         match self {
-            Rounding::Truncate => "truncate",
             Rounding::Current => "current",
+            Rounding::Nearest => "nearest",
+            Rounding::Down => "down",
+            Rounding::Up => "up",
+            Rounding::Truncate => "truncate",
+        }
+    }
+}
+
+/// Which of several values a control, an integer of up to 8 bytes, picks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rule {
+    /// One of two: the second if this bit of the control is set.
+    Bit(u8),
+    /// The one whose number stands in the control from this bit on. There are 2^n of them, and n bits count.
+    Index(u8),
+    /// The one whose number is that of the n-th bit that is set, counted from 0; the last one if there are not so many (vcompress). The
+    /// last one has no bit.
+    Nth(u8),
+    /// If bit n is set, the one whose number is how many bits below it are set; else the last one (vexpand).
+    Rank(u8),
+}
+
+impl Rule {
+    /// The number of the value that is picked out of so many.
+    pub fn pick(self, control: u64, values: usize) -> usize {
+        let last = values.saturating_sub(1);
+        match self {
+            Rule::Bit(bit) => (control >> bit & 1) as usize,
+            Rule::Index(bit) => (control >> bit) as usize & last,
+            Rule::Nth(n) => (0..last.min(64)).filter(|bit| control >> bit & 1 == 1).nth(n as usize).unwrap_or(last),
+            Rule::Rank(bit) if control >> bit & 1 == 1 => (control & ((1 << bit) - 1)).count_ones() as usize,
+            Rule::Rank(_) => last,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Bit(_) => "bit",
+            Rule::Index(_) => "index",
+            Rule::Nth(_) => "nth",
+            Rule::Rank(_) => "rank",
+        }
+    }
+
+    pub fn number(self) -> u8 {
+        match self {
+            Rule::Bit(n) | Rule::Index(n) | Rule::Nth(n) | Rule::Rank(n) => n,
+        }
+    }
+}
+
+/// Whether a store under a mask takes place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Test {
+    /// If this bit of the mask is set.
+    Bit(u8),
+    /// If more than so many bits of the mask are set.
+    MoreThan(u8),
+}
+
+impl Test {
+    pub fn holds(self, mask: u64) -> bool {
+        match self {
+            Test::Bit(bit) => mask >> bit & 1 == 1,
+            Test::MoreThan(count) => mask.count_ones() > count as u32,
         }
     }
 }
@@ -295,13 +383,38 @@ pub enum Op {
         bits: u128,
     },
 
+    /// The x87 unit's state, as fxsave writes it: 512 bytes are logged. The top of the stack is then `turned` registers above where
+    /// it was when the block was entered (modulo 8: a push makes it 7).
+    Image {
+        turned: u8,
+        slot: Slot,
+    },
+    /// The register that was st(index) when the image was taken. Its shadow counts if it is `live` (not just written by an
+    /// instruction that is not described) and the bits agree.
+    St {
+        image: Value,
+        index: u8,
+        live: bool,
+    },
+    /// What memory holds, if its bits are these (of a gather, or of a load under a mask): they, and the shadow found there.
+    Recall {
+        addr: Addr,
+        bits: Value,
+    },
+
     // Moving bits.
     /// The bits of `from` beginning at a granule, as many as the result's type has.
     Extract {
         from: Value,
         granule: u8,
     },
-    /// The parts one after the other, the first lowest.
+    /// The lower or the upper two bytes of a granule of `from`: a `B16`, `F16` or `Bf16`.
+    Half {
+        from: Value,
+        granule: u8,
+        upper: bool,
+    },
+    /// The parts one after the other, the first lowest. Two values of two bytes make a granule.
     Concat {
         parts: Vec<Value>,
     },
@@ -310,22 +423,43 @@ pub enum Op {
         op: BitOp,
         args: [Value; 2],
     },
-    /// The second argument where the highest bit of `mask` is set, else the first. All are of one type, `B32` or `B64`.
-    Select {
-        mask: Value,
-        args: [Value; 2],
+    /// One of the values, which are all of the result's type.
+    Pick {
+        control: Value,
+        rule: Rule,
+        from: Vec<Value>,
+    },
+    /// These bits, with the shadow of the first of these floats or opaque values that has the same bits: for instructions that choose in ways which
+    /// are not described (cmov, vfixupimm).
+    Among {
+        bits: Value,
+        of: Vec<Value>,
     },
 
     // Computing.
+    /// The operator on the arguments. Where `result` is given it is what the guest computed, else that is computed again.
     Apply {
         operator: Operator,
         args: Vec<Value>,
+        rounding: Rounding,
+        result: Option<Value>,
+    },
+    /// The float `bits`, which the guest made of `of` by changing its exponent (fxtract, vgetmant, integer arithmetic on the exponent). If they differ by a
+    /// power of two, or a sign besides, so do the reals; else there is no shadow.
+    Rescale {
+        bits: Value,
+        of: Value,
+    },
+    /// The float nearest to a signed integer of so many bytes in `value`'s lowest bits: a leaf.
+    FromInt {
+        value: Value,
+        bytes: u8,
     },
     /// Leaves [`Type::Flags`].
     Compare {
         args: [Value; 2],
     },
-    /// All ones or all zeros in a result as wide as the arguments, of type `B32` or `B64`. A decision: a spot.
+    /// All ones or all zeros in a result as wide as the arguments, which is opaque. A decision: a spot.
     Mask {
         relation: Relation,
         args: [Value; 2],
@@ -337,11 +471,12 @@ pub enum Op {
         flags: Value,
         cond: Cond,
     },
-    /// The float becomes an integer of 4 or 8 bytes: a spot. The integer itself is not followed.
+    /// The float becomes an integer of 2, 4 or 8 bytes: a spot. The integer itself is not followed.
     ToInt {
         value: Value,
         rounding: Rounding,
         bytes: u8,
+        signed: bool,
     },
     /// The place holds the value when the block ends.
     Put {
@@ -357,15 +492,46 @@ pub enum Op {
         addr: Addr,
         value: Value,
     },
+    /// The same if the test holds for the mask, an integer of up to 8 bytes.
+    StoreIf {
+        addr: Addr,
+        value: Value,
+        mask: Value,
+        test: Test,
+    },
     /// MXCSR becomes this `B32`.
     SetMxcsr {
         value: Value,
     },
-    /// `len` bytes of memory are copied, as by memmove.
+    /// The x87's control word becomes this `B16`.
+    SetX87Control {
+        value: Value,
+    },
+    /// The top of the x87's stack is now so many registers above where it was when the block was entered, modulo 8. After all
+    /// that names x87 registers by where they were then.
+    Turn {
+        by: u8,
+    },
+    /// All vector and x87 registers are saved to memory at this address (fxsave, xsave), in whatever layout.
+    Save {
+        addr: Addr,
+    },
+    /// All vector and x87 registers are loaded from where they were saved. Which of them are, their bits will tell.
+    Restore {
+        addr: Addr,
+    },
+    /// `len` times `unit` bytes of memory are copied, as by memmove.
     Copy {
         dst: Value,
         src: Value,
         len: Value,
+        unit: u8,
+    },
+    /// `len` times `unit` bytes of memory were written by something not described here.
+    Forget {
+        dst: Value,
+        len: Value,
+        unit: u8,
     },
     /// A wrapped library function is called on these arguments, and will return to the address `caller`, which tells
     /// one call from another. What runs until it returns is not logged.
@@ -391,6 +557,13 @@ pub enum Op {
         value: Value,
         place: Place,
         slot: Slot,
+    },
+    /// The register that was st(index) when the image was taken holds, natively, bits which must be those of the value. Only
+    /// when checking.
+    CheckSt {
+        value: Value,
+        image: Value,
+        index: u8,
     },
 }
 
@@ -438,18 +611,22 @@ impl Op {
     /// The slot of an operation that logs, to read or to assign.
     pub fn slot_mut(&mut self) -> Option<&mut Slot> {
         match self {
-            Op::Live { slot, .. } | Op::Fresh { slot, .. } | Op::Load { slot, .. } | Op::Check { slot, .. } => {
-                Some(slot)
-            }
+            Op::Live { slot, .. }
+            | Op::Fresh { slot, .. }
+            | Op::Load { slot, .. }
+            | Op::Image { slot, .. }
+            | Op::Check { slot, .. } => Some(slot),
             _ => None,
         }
     }
 
     pub fn slot(&self) -> Option<Slot> {
         match self {
-            Op::Live { slot, .. } | Op::Fresh { slot, .. } | Op::Load { slot, .. } | Op::Check { slot, .. } => {
-                Some(*slot)
-            }
+            Op::Live { slot, .. }
+            | Op::Fresh { slot, .. }
+            | Op::Load { slot, .. }
+            | Op::Image { slot, .. }
+            | Op::Check { slot, .. } => Some(*slot),
             _ => None,
         }
     }
@@ -462,24 +639,44 @@ impl Op {
     /// Calls `f` on every value that the operation uses, to rename it.
     pub fn for_each_use_mut(&mut self, f: &mut dyn FnMut(&mut Value)) {
         match self {
-            Op::Live { .. } | Op::Fresh { .. } | Op::Const { .. } | Op::Drop { .. } => {}
-            Op::Load { addr, .. } => addr.values_mut().for_each(f),
-            Op::Extract { from, .. } => f(from),
-            Op::Concat { parts: args } | Op::Apply { args, .. } => args.iter_mut().for_each(f),
-            Op::Enter { args, caller } => args.iter_mut().chain([caller]).for_each(f),
-            Op::Select { mask, args } => args.iter_mut().chain([mask]).for_each(f),
-            Op::Bitwise { args, .. } | Op::Compare { args } | Op::Mask { args, .. } => args.iter_mut().for_each(f),
-            Op::Branch { flags: value, .. }
+            Op::Live { .. }
+            | Op::Fresh { .. }
+            | Op::Const { .. }
+            | Op::Image { .. }
+            | Op::Drop { .. }
+            | Op::Turn { .. } => {}
+            Op::Load { addr, .. } | Op::Save { addr } | Op::Restore { addr } => addr.values_mut().for_each(f),
+            Op::St { image: value, .. }
+            | Op::Extract { from: value, .. }
+            | Op::Half { from: value, .. }
+            | Op::FromInt { value, .. }
+            | Op::Branch { flags: value, .. }
             | Op::ToInt { value, .. }
             | Op::Put { value, .. }
             | Op::SetMxcsr { value }
+            | Op::SetX87Control { value }
             | Op::Leave { result: value, .. }
             | Op::Check { value, .. } => f(value),
-            Op::Store { addr, value } | Op::LeaveInMemory { addr, result: value, .. } => {
+            Op::Concat { parts } => parts.iter_mut().for_each(f),
+            Op::Apply { args, result, .. } => args.iter_mut().chain(result).for_each(f),
+            Op::Enter { args, caller } => args.iter_mut().chain([caller]).for_each(f),
+            Op::Pick { control: value, from, .. } | Op::Among { bits: value, of: from } => {
+                from.iter_mut().chain([value]).for_each(f);
+            }
+            Op::Rescale { bits: a, of: b } | Op::CheckSt { value: a, image: b, .. } => [a, b].into_iter().for_each(f),
+            Op::Bitwise { args, .. } | Op::Compare { args } | Op::Mask { args, .. } => args.iter_mut().for_each(f),
+            Op::Store { addr, value }
+            | Op::Recall { addr, bits: value }
+            | Op::LeaveInMemory { addr, result: value, .. } => {
                 addr.values_mut().for_each(&mut *f);
                 f(value);
             }
-            Op::Copy { dst, src, len } => [dst, src, len].into_iter().for_each(f),
+            Op::StoreIf { addr, value, mask, .. } => {
+                addr.values_mut().for_each(&mut *f);
+                [value, mask].into_iter().for_each(f);
+            }
+            Op::Copy { dst, src, len, .. } => [dst, src, len].into_iter().for_each(f),
+            Op::Forget { dst, len, .. } => [dst, len].into_iter().for_each(f),
         }
     }
 
@@ -492,12 +689,19 @@ impl Op {
                 | Op::Put { .. }
                 | Op::Drop { .. }
                 | Op::Store { .. }
+                | Op::StoreIf { .. }
                 | Op::SetMxcsr { .. }
+                | Op::SetX87Control { .. }
+                | Op::Turn { .. }
+                | Op::Save { .. }
+                | Op::Restore { .. }
                 | Op::Copy { .. }
+                | Op::Forget { .. }
                 | Op::Enter { .. }
                 | Op::Leave { .. }
                 | Op::LeaveInMemory { .. }
                 | Op::Check { .. }
+                | Op::CheckSt { .. }
                 | Op::Mask { .. }
         )
     }

@@ -82,9 +82,11 @@ mod text;
 mod types;
 mod verify;
 
-pub use block::{Addr, BitOp, Block, Cond, GuestInstr, Op, Outcome, Relation, Rounding, Slot, Stmt, Value, When};
+pub use block::{
+    Addr, BitOp, Block, Cond, GuestInstr, Op, Outcome, Relation, Rounding, Rule, Slot, Stmt, Test, Value, When,
+};
 pub use operator::Operator;
 pub use parse::{ParseError, parse_block};
-pub use passes::{assign_slots, eliminate_dead};
+pub use passes::{MAX_RECORD, assign_slots, eliminate_dead};
 pub use types::{GRANULE, Place, Reg, Type};
 pub use verify::{VerifyError, verify};

@@ -82,6 +82,15 @@ operators! {
     Remainder "remainder" 2;
     Fdim "fdim" 2;
     Copysign "copysign" 2;
+    // The exponent of a number as a number: floor(log2(|x|)).
+    Logb "logb" 1;
+    // a * 2^floor(b) and a * 2^trunc(b): vscalef and fscale.
+    Scalef "scalef" 2;
+    Fscale "fscale" 2;
+    // 2^x - 1, y * log2(x) and y * log2(x + 1), with y the first argument: the x87's.
+    Exp2m1 "exp2m1" 1;
+    Yl2x "yl2x" 2;
+    Yl2xp1 "yl2xp1" 2;
 }
 
 impl Operator {

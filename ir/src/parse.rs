@@ -5,7 +5,8 @@
 
 use crate::types::GPR_NAMES;
 use crate::{
-    Addr, BitOp, Block, Cond, GuestInstr, Op, Operator, Place, Reg, Relation, Rounding, Slot, Stmt, Type, Value, When,
+    Addr, BitOp, Block, Cond, GuestInstr, Op, Operator, Place, Reg, Relation, Rounding, Rule, Slot, Stmt, Test, Type,
+    Value, When,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -131,16 +132,49 @@ impl Parser {
                 line.expect(",")?;
                 Op::Extract { from, granule: line.decimal("the number of a granule")? }
             }
+            ("image", turned) => Op::Image { turned: number(turned).ok_or_else(unknown)?, slot: line.slot()? },
+            ("st", kind @ ("live" | "fresh")) => {
+                let image = self.value(line)?;
+                line.expect(",")?;
+                Op::St { image, index: line.decimal("the number of an x87 register")?, live: kind == "live" }
+            }
+            ("recall", "") => {
+                let addr = self.addr(line)?;
+                line.expect(",")?;
+                Op::Recall { addr, bits: self.value(line)? }
+            }
+            ("half", which @ ("lower" | "upper")) => {
+                let from = self.value(line)?;
+                line.expect(",")?;
+                Op::Half { from, granule: line.decimal("the number of a granule")?, upper: which == "upper" }
+            }
             ("concat", "") => Op::Concat { parts: self.values(line)? },
             ("bit", name) => {
                 let op = BitOp::ALL.into_iter().find(|op| op.name() == name).ok_or_else(unknown)?;
                 Op::Bitwise { op, args: self.pair(line)? }
             }
-            ("select", "") => {
-                let mask = self.value(line)?;
+            ("pick", detail) => {
+                let rule = numbered(detail).and_then(|(name, n)| match name {
+                    "bit" => Some(Rule::Bit(n)),
+                    "index" => Some(Rule::Index(n)),
+                    "nth" => Some(Rule::Nth(n)),
+                    "rank" => Some(Rule::Rank(n)),
+                    _ => None,
+                });
+                let control = self.value(line)?;
                 line.expect(",")?;
-                Op::Select { mask, args: self.pair(line)? }
+                Op::Pick { control, rule: rule.ok_or_else(unknown)?, from: self.values(line)? }
             }
+            ("among", "") => {
+                let bits = self.value(line)?;
+                line.expect(",")?;
+                Op::Among { bits, of: self.values(line)? }
+            }
+            ("rescale", "") => {
+                let [bits, of] = self.pair(line)?;
+                Op::Rescale { bits, of }
+            }
+            ("fromint", bytes) => Op::FromInt { bytes: number(bytes).ok_or_else(unknown)?, value: self.value(line)? },
             ("compare", "") => Op::Compare { args: self.pair(line)? },
             ("mask", name) => {
                 let relation = Relation::ALL.into_iter().find(|it| it.name() == name).ok_or_else(unknown)?;
@@ -150,11 +184,10 @@ impl Parser {
                 let cond = Cond::ALL.into_iter().find(|cond| cond.name() == name).ok_or_else(unknown)?;
                 Op::Branch { cond, flags: self.value(line)? }
             }
-            ("toint", detail) => {
+            ("toint" | "touint", detail) => {
                 let (bytes, name) = detail.split_once('.').ok_or_else(unknown)?;
-                let bytes = bytes.parse().map_err(|_| unknown())?;
-                let rounding = Rounding::ALL.into_iter().find(|it| it.name() == name).ok_or_else(unknown)?;
-                Op::ToInt { value: self.value(line)?, rounding, bytes }
+                let (bytes, rounding) = (number(bytes).ok_or_else(unknown)?, rounding(name).ok_or_else(unknown)?);
+                Op::ToInt { value: self.value(line)?, rounding, bytes, signed: kind == "toint" }
             }
             ("put", "") => {
                 let place = line.place()?;
@@ -171,13 +204,32 @@ impl Parser {
                 line.expect(",")?;
                 Op::Store { addr, value: self.value(line)? }
             }
+            ("storeif", detail) => {
+                let test = numbered(detail).and_then(|(name, n)| match name {
+                    "bit" => Some(Test::Bit(n)),
+                    "more" => Some(Test::MoreThan(n)),
+                    _ => None,
+                });
+                let mask = self.value(line)?;
+                line.expect(",")?;
+                let addr = self.addr(line)?;
+                line.expect(",")?;
+                Op::StoreIf { addr, value: self.value(line)?, mask, test: test.ok_or_else(unknown)? }
+            }
             ("setmxcsr", "") => Op::SetMxcsr { value: self.value(line)? },
-            ("copy", "") => {
+            ("setx87control", "") => Op::SetX87Control { value: self.value(line)? },
+            ("turn", by) => Op::Turn { by: number(by).ok_or_else(unknown)? },
+            ("save", "") => Op::Save { addr: self.addr(line)? },
+            ("restore", "") => Op::Restore { addr: self.addr(line)? },
+            ("copy", unit) => {
                 let dst = self.value(line)?;
                 line.expect(",")?;
-                let src = self.value(line)?;
-                line.expect(",")?;
-                Op::Copy { dst, src, len: self.value(line)? }
+                let [src, len] = self.pair(line)?;
+                Op::Copy { dst, src, len, unit: number(unit).ok_or_else(unknown)? }
+            }
+            ("forget", unit) => {
+                let [dst, len] = self.pair(line)?;
+                Op::Forget { dst, len, unit: number(unit).ok_or_else(unknown)? }
             }
             ("enter", "") => {
                 let args = self.values(line)?;
@@ -193,14 +245,23 @@ impl Parser {
                     _ => Op::Leave { operator, result, place: line.place()? },
                 }
             }
+            ("checkst", "") => {
+                let [value, image] = self.pair(line)?;
+                line.expect(",")?;
+                Op::CheckSt { value, image, index: line.decimal("the number of an x87 register")? }
+            }
             ("check", "") => {
                 let value = self.value(line)?;
                 line.expect(",")?;
                 Op::Check { value, place: line.place()?, slot: line.slot()? }
             }
-            _ => {
-                let operator = Operator::from_name(word).ok_or_else(unknown)?;
-                Op::Apply { operator, args: self.values(line)? }
+            (name, detail) => {
+                let operator = Operator::from_name(name).ok_or_else(unknown)?;
+                let rounding = if detail.is_empty() { Some(Rounding::Current) } else { rounding(detail) };
+                let rounding = rounding.ok_or_else(unknown)?;
+                let args = self.values(line)?;
+                let result = if line.eat_word("as") { Some(self.value(line)?) } else { None };
+                Op::Apply { operator, args, rounding, result }
             }
         })
     }
@@ -376,13 +437,31 @@ impl<'a> Cursor<'a> {
 
 fn register(name: &str) -> Option<Reg> {
     match name {
-        "fsbase" => Some(Reg::FsBase),
-        "mxcsr" => Some(Reg::Mxcsr),
-        "out0" => Some(Reg::Out(0)),
-        "out1" => Some(Reg::Out(1)),
-        _ => match name.strip_prefix("xmm") {
-            Some(number) => number.parse().ok().map(Reg::Vec).filter(|reg| reg.exists()),
-            None => GPR_NAMES.iter().position(|gpr| *gpr == name).map(|number| Reg::Gpr(number as u8)),
-        },
+        "fsbase" => return Some(Reg::FsBase),
+        "mxcsr" => return Some(Reg::Mxcsr),
+        "x87control" => return Some(Reg::X87Control),
+        "operand" => return Some(Reg::Operand),
+        _ => {}
     }
+    if let Some(gpr) = GPR_NAMES.iter().position(|gpr| *gpr == name) {
+        return Some(Reg::Gpr(gpr as u8));
+    }
+    let families: [(&str, fn(u8) -> Reg); 4] =
+        [("xmm", Reg::Vec), ("k", Reg::Mask), ("st", Reg::X87), ("out", Reg::Out)];
+    let (family, digits) = families.iter().find_map(|(prefix, reg)| Some((reg, name.strip_prefix(prefix)?)))?;
+    number(digits).map(family).filter(|reg| reg.exists())
+}
+
+fn number(digits: &str) -> Option<u8> {
+    digits.parse().ok()
+}
+
+/// `name.number`.
+fn numbered(detail: &str) -> Option<(&str, u8)> {
+    let (name, digits) = detail.split_once('.')?;
+    Some((name, number(digits)?))
+}
+
+fn rounding(name: &str) -> Option<Rounding> {
+    Rounding::ALL.into_iter().find(|it| it.name() == name)
 }

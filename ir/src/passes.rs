@@ -3,14 +3,17 @@
 //! The frontend says everything that an instruction does and logs everything that it reads; these passes take away
 //! what nobody looks at and decide where in the record the rest goes. In debug builds each verifies what it made.
 
-use crate::{Block, Op, Slot, Stmt, Value, verify};
+use crate::{Block, Op, Slot, Stmt, Type, Value, verify};
 
 /// Bytes of a record's header, which the fields follow.
 const HEADER: usize = 8;
 
-/// A record is no longer than this. A block of 64 instructions needs at most a few dozen fields, so the bound is not
-/// met in practice; it is there so that a record always fits the log's ring and an offset always fits a [`Slot`].
-const MAX_RECORD: usize = 4096;
+/// A record is no longer than this. A block of 64 instructions of AVX-512 that are all checked comes near it, others need
+/// at most a few dozen fields; it is there so that a record always fits the log's ring and an offset always fits a [`Slot`].
+pub const MAX_RECORD: usize = 16384;
+
+/// Bytes that fxsave writes.
+const IMAGE: usize = 512;
 
 /// Records begin at multiples of this in the log, so that a 16-byte field is aligned.
 const RECORD_ALIGN: usize = 16;
@@ -48,7 +51,7 @@ pub fn eliminate_dead(block: Block) -> Block {
 
 /// Gives every logged value its place in the record, and the record its length.
 ///
-/// Each field is aligned to its own size: the guest may have set EFLAGS.AC, and then an unaligned store faults
+/// Each field is aligned to its own size, up to 16 bytes: the guest may have set EFLAGS.AC, and then an unaligned store faults
 /// (Intel SDM volume 3, "Alignment Check Exception"). The 16-byte fields come first, from offset 16 on; the narrower
 /// ones, widest first, fill the eight bytes between the header and them, and go on behind them. So there is no
 /// gap but the rounding up at the end.
@@ -81,19 +84,19 @@ pub fn assign_slots(mut block: Block) -> Block {
 
 /// The slots of the logging statements in their order, and the bytes of the record.
 fn layout(block: &Block) -> Option<(Vec<Slot>, u16)> {
-    let sizes: Vec<usize> = block.stmts.iter().filter_map(|stmt| block.logged_bytes(stmt)).collect();
-    if !sizes.iter().all(|size| matches!(size, 4 | 8 | 16)) {
+    let sizes: Vec<usize> = block.stmts.iter().filter_map(|stmt| block.slot_bytes(stmt)).collect();
+    if !sizes.iter().all(|size| matches!(*size, 2 | 4 | 8 | 16 | IMAGE)) {
         return None;
     }
-    let wide = sizes.iter().filter(|&&size| size == 16).count();
-    let behind_wide = RECORD_ALIGN + 16 * wide;
+    let wide: usize = sizes.iter().filter(|&&size| size >= RECORD_ALIGN).sum();
+    let behind_wide = RECORD_ALIGN + wide;
 
     let mut offsets = vec![0; sizes.len()];
     let mut next_wide = RECORD_ALIGN;
     let mut next_narrow = HEADER;
-    for width in [16, 8, 4] {
+    for width in [IMAGE, 16, 8, 4, 2] {
         for (offset, _) in offsets.iter_mut().zip(&sizes).filter(|(_, size)| **size == width) {
-            if width == 16 {
+            if width >= RECORD_ALIGN {
                 *offset = next_wide;
                 next_wide += width;
                 continue;
@@ -121,7 +124,15 @@ impl Block {
             Op::Check { value, .. } => self.type_of(value),
             _ => stmt.ty,
         };
-        Some(ty.map_or(0, |ty| ty.bytes()))
+        Some(match ty {
+            Some(Type::Image) => IMAGE,
+            ty => ty.map_or(0, |ty| ty.bytes()),
+        })
+    }
+
+    /// How many bytes of the record are set aside for it: ten are kept like sixteen.
+    pub(crate) fn slot_bytes(&self, stmt: &Stmt) -> Option<usize> {
+        self.logged_bytes(stmt).map(|bytes| if bytes == Type::F80.bytes() { 16 } else { bytes })
     }
 }
 

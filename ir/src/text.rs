@@ -2,7 +2,7 @@
 //! [`parse_block`](crate::parse_block) reads it back.
 
 use crate::types::GPR_NAMES;
-use crate::{Addr, Block, GuestInstr, Op, Place, Reg, Slot, Stmt, Type, Value, When};
+use crate::{Addr, Block, GuestInstr, Op, Place, Reg, Rounding, Slot, Stmt, Test, Type, Value, When};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Block {
@@ -48,23 +48,56 @@ impl Display for Op {
             Op::Fresh { place, slot } => write!(f, "fresh {place}{}", Logged(*slot)),
             Op::Load { addr, slot } => write!(f, "load {addr}{}", Logged(*slot)),
             Op::Const { bits } => write!(f, "const {bits:#x}"),
+            Op::Image { turned, slot } => write!(f, "image.{turned}{}", Logged(*slot)),
+            Op::St { image, index, live } => write!(f, "st.{} {image}, {index}", if *live { "live" } else { "fresh" }),
+            Op::Recall { addr, bits } => write!(f, "recall {addr}, {bits}"),
+            Op::Half { from, granule, upper } => {
+                write!(f, "half.{} {from}, {granule}", if *upper { "upper" } else { "lower" })
+            }
             Op::Extract { from, granule } => write!(f, "extract {from}, {granule}"),
             Op::Concat { parts } => write!(f, "concat {}", List(parts)),
             Op::Bitwise { op, args } => write!(f, "bit.{} {}", op.name(), List(args)),
-            Op::Select { mask, args } => write!(f, "select {mask}, {}", List(args)),
-            Op::Apply { operator, args } => write!(f, "{} {}", operator.name(), List(args)),
+            Op::Pick { control, rule, from } => {
+                write!(f, "pick.{}.{} {control}, {}", rule.name(), rule.number(), List(from))
+            }
+            Op::Among { bits, of } => write!(f, "among {bits}, {}", List(of)),
+            Op::Apply { operator, args, rounding, result } => {
+                f.write_str(operator.name())?;
+                if *rounding != Rounding::Current {
+                    write!(f, ".{}", rounding.name())?;
+                }
+                write!(f, " {}", List(args))?;
+                result.map_or(Ok(()), |result| write!(f, " as {result}"))
+            }
+            Op::Rescale { bits, of } => write!(f, "rescale {bits}, {of}"),
+            Op::FromInt { value, bytes } => write!(f, "fromint.{bytes} {value}"),
             Op::Compare { args } => write!(f, "compare {}", List(args)),
             Op::Mask { relation, args } => write!(f, "mask.{} {}", relation.name(), List(args)),
             Op::Branch { flags, cond } => write!(f, "branch.{} {flags}", cond.name()),
-            Op::ToInt { value, rounding, bytes } => write!(f, "toint.{bytes}.{} {value}", rounding.name()),
+            Op::ToInt { value, rounding, bytes, signed } => {
+                write!(f, "{}.{bytes}.{} {value}", if *signed { "toint" } else { "touint" }, rounding.name())
+            }
             Op::Put { place, value } => write!(f, "put {place}, {value}"),
             Op::Drop { place, bytes } => write!(f, "drop {place}, {bytes}"),
             Op::Store { addr, value } => write!(f, "store {addr}, {value}"),
+            Op::StoreIf { addr, value, mask, test } => {
+                let (name, number) = match test {
+                    Test::Bit(bit) => ("bit", bit),
+                    Test::MoreThan(count) => ("more", count),
+                };
+                write!(f, "storeif.{name}.{number} {mask}, {addr}, {value}")
+            }
             Op::SetMxcsr { value } => write!(f, "setmxcsr {value}"),
-            Op::Copy { dst, src, len } => write!(f, "copy {dst}, {src}, {len}"),
+            Op::SetX87Control { value } => write!(f, "setx87control {value}"),
+            Op::Turn { by } => write!(f, "turn.{by}"),
+            Op::Save { addr } => write!(f, "save {addr}"),
+            Op::Restore { addr } => write!(f, "restore {addr}"),
+            Op::Copy { dst, src, len, unit } => write!(f, "copy.{unit} {dst}, {src}, {len}"),
+            Op::Forget { dst, len, unit } => write!(f, "forget.{unit} {dst}, {len}"),
             Op::Enter { args, caller } => write!(f, "enter {} from {caller}", List(args)),
             Op::Leave { operator, result, place } => write!(f, "leave {} {result}, {place}", operator.name()),
             Op::LeaveInMemory { operator, result, addr } => write!(f, "leave {} {result}, {addr}", operator.name()),
+            Op::CheckSt { value, image, index } => write!(f, "checkst {value}, {image}, {index}"),
             Op::Check { value, place, slot } => write!(f, "check {value}, {place}{}", Logged(*slot)),
         }
     }
@@ -112,6 +145,10 @@ impl Display for Reg {
                 None => write!(f, "gpr{number}"),
             },
             Reg::Vec(number) => write!(f, "xmm{number}"),
+            Reg::Mask(number) => write!(f, "k{number}"),
+            Reg::X87(number) => write!(f, "st{number}"),
+            Reg::X87Control => f.write_str("x87control"),
+            Reg::Operand => f.write_str("operand"),
             Reg::FsBase => f.write_str("fsbase"),
             Reg::Mxcsr => f.write_str("mxcsr"),
             Reg::Out(number) => write!(f, "out{number}"),
@@ -123,7 +160,7 @@ impl Display for Reg {
 impl Display for Place {
     fn fmt(&self, f: &mut Formatter) -> Result {
         match (self.reg, self.offset) {
-            (Reg::Vec(_), offset) | (_, offset @ 1..) => write!(f, "{}+{offset}", self.reg),
+            (Reg::Vec(_) | Reg::Operand, offset) | (_, offset @ 1..) => write!(f, "{}+{offset}", self.reg),
             (reg, 0) => write!(f, "{reg}"),
         }
     }

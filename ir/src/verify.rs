@@ -1,7 +1,7 @@
 //! Says whether a block makes sense. It runs between passes in debug builds: a wrong block is far easier to understand
 //! where it is made than where it is run.
 
-use crate::{Addr, Block, GRANULE, Op, Operator, Place, Reg, Slot, Stmt, Type, Value, When};
+use crate::{Addr, Block, GRANULE, Op, Operator, Place, Reg, Rule, Slot, Stmt, Type, Value, When};
 use std::fmt;
 
 /// The first thing found wrong in a block.
@@ -60,8 +60,10 @@ fn check_position(block: &Block, stmt: &Stmt, previous_instr: u16) -> Check {
     ensure(stmt.instr >= previous_instr, || {
         format!("belongs to instruction {}, but the statement before to {previous_instr}", stmt.instr)
     })?;
-    let reads_register_after = matches!(stmt.op, Op::Fresh { .. } | Op::Check { .. });
-    ensure(stmt.when == When::Before || reads_register_after, || "only fresh and check can be taken after".into())
+    let reads_register_after = matches!(stmt.op, Op::Fresh { .. } | Op::Image { .. } | Op::Check { .. });
+    ensure(stmt.when == When::Before || reads_register_after, || {
+        "only fresh, image and check can be taken after".into()
+    })
 }
 
 fn check_definition(stmt: &Stmt) -> Check {
@@ -102,6 +104,13 @@ impl Context<'_> {
         Ok(ty)
     }
 
+    /// An integer of up to eight bytes.
+    fn integer(&self, value: Value) -> Check {
+        let ty = self.type_of(value)?;
+        let integer = matches!(ty, Type::B16 | Type::B32 | Type::B64);
+        ensure(integer, || format!("{value} is {ty} and must be an integer of up to eight bytes"))
+    }
+
     fn floats_of_one_type(&self, args: &[Value]) -> Check<Option<Type>> {
         let Some(&first) = args.first() else { return Ok(None) };
         let ty = self.float(first)?;
@@ -110,11 +119,12 @@ impl Context<'_> {
     }
 
     fn addr(&self, addr: &Addr) -> Check {
-        addr.values().try_for_each(|value| self.typed(value, Type::B64))?;
-        match addr.index {
-            Some((_, scale)) => ensure(matches!(scale, 1 | 2 | 4 | 8), || format!("the scale {scale} does not exist")),
-            None => Ok(()),
+        addr.segment.iter().chain(&addr.base).try_for_each(|&value| self.typed(value, Type::B64))?;
+        let Some((index, scale)) = addr.index else { return Ok(()) };
+        if self.type_of(index)? != Type::B32 {
+            self.typed(index, Type::B64)?;
         }
+        ensure(matches!(scale, 1 | 2 | 4 | 8), || format!("the scale {scale} does not exist"))
     }
 
     fn check_op(&self, stmt: &Stmt) -> Check {
@@ -131,18 +141,40 @@ impl Context<'_> {
                 let fits = bits.checked_shr(8 * result.bytes() as u32).unwrap_or(0) == 0;
                 ensure(fits, || format!("the constant is wider than {result}"))
             }
+            Op::Image { turned, .. } => {
+                ensure(result == Type::Image, || format!("an image is no {result}"))?;
+                check_turn(*turned)
+            }
+            Op::St { image, index, .. } => {
+                self.typed(*image, Type::Image)?;
+                ensure(result == Type::F80, || format!("an x87 register holds f80, not {result}"))?;
+                ensure(*index < 8, || format!("there is no st({index})"))
+            }
+            Op::Recall { addr, bits } => {
+                check_has_bits(result)?;
+                self.typed(*bits, result)?;
+                self.addr(addr)
+            }
             Op::Extract { from, granule } => {
                 check_has_bits(result)?;
                 let from_ty = self.with_bits(*from)?;
-                ensure(*granule as usize + result.granules() <= from_ty.granules(), || {
-                    format!("{from} is {from_ty} and has no {result} at granule {granule}")
-                })
+                let fits = *granule as usize + result.granules() <= from_ty.granules() && result.bytes() >= GRANULE;
+                ensure(fits, || format!("{from} is {from_ty} and has no {result} at granule {granule}"))
+            }
+            Op::Half { from, granule, .. } => {
+                ensure(result.bytes() == 2, || format!("{result} is not half a granule"))?;
+                let from_ty = self.with_bits(*from)?;
+                let fits = (*granule as usize) < from_ty.granules() && from_ty.bytes().is_multiple_of(GRANULE);
+                ensure(fits, || format!("{from} is {from_ty} and has no whole granule {granule}"))
             }
             Op::Concat { parts } => {
                 check_has_bits(result)?;
                 let mut bytes = 0;
                 for &part in parts {
-                    bytes += self.with_bits(part)?.bytes();
+                    let part_bytes = self.with_bits(part)?.bytes();
+                    let whole = part_bytes == 2 || bytes % GRANULE == 0 && part_bytes.is_multiple_of(GRANULE);
+                    ensure(whole, || format!("{part} does not lie on whole granules"))?;
+                    bytes += part_bytes;
                 }
                 ensure(bytes == result.bytes(), || format!("the parts have {bytes} bytes, not those of {result}"))
             }
@@ -151,12 +183,35 @@ impl Context<'_> {
                 ensure(opaque, || format!("logic on bits cannot give {result}"))?;
                 args.iter().try_for_each(|&arg| self.typed(arg, result))
             }
-            Op::Select { mask, args } => {
-                let lane = matches!(result, Type::B32 | Type::B64);
-                ensure(lane, || format!("a selection is of b32 or b64, not {result}"))?;
-                args.iter().chain([mask]).try_for_each(|&arg| self.typed(arg, result))
+            Op::Pick { control, rule, from } => {
+                self.integer(*control)?;
+                check_has_bits(result)?;
+                let enough = match rule {
+                    Rule::Bit(_) => from.len() == 2,
+                    Rule::Index(_) => from.len().is_power_of_two(),
+                    Rule::Nth(_) => !from.is_empty(),
+                    Rule::Rank(bit) => from.len() > *bit as usize + 1,
+                };
+                ensure(enough && rule.number() < 64, || format!("cannot pick out of {} by {rule:?}", from.len()))?;
+                from.iter().try_for_each(|&value| self.typed(value, result))
             }
-            Op::Apply { operator, args } => self.check_apply(*operator, args, result),
+            Op::Among { bits, of } => {
+                check_has_bits(result)?;
+                of.iter().chain([bits]).try_for_each(|&value| self.typed(value, result))
+            }
+            Op::Apply { operator, args, result: given, .. } => {
+                given.iter().try_for_each(|&given| self.typed(given, result))?;
+                self.check_apply(*operator, args, result)
+            }
+            Op::Rescale { bits, of } => {
+                ensure(result.is_float(), || format!("only floats have an exponent, not {result}"))?;
+                [bits, of].into_iter().try_for_each(|&value| self.typed(value, result))
+            }
+            Op::FromInt { value, bytes } => {
+                ensure(result.is_float(), || format!("an integer becomes a float, not {result}"))?;
+                self.integer(*value)?;
+                check_integer(*bytes)
+            }
             Op::Compare { args } => {
                 ensure(result == Type::Flags, || format!("a comparison gives flags, not {result}"))?;
                 self.floats_of_one_type(args).map(drop)
@@ -169,24 +224,44 @@ impl Context<'_> {
             Op::Branch { flags, .. } => self.typed(*flags, Type::Flags),
             Op::ToInt { value, bytes, .. } => {
                 self.float(*value)?;
-                ensure(matches!(bytes, 4 | 8), || format!("an integer has 4 or 8 bytes, not {bytes}"))
+                check_integer(*bytes)
             }
-            Op::Put { place, value } => check_place(*place, self.with_bits(*value)?.bytes()),
+            Op::Put { place, value } => check_place(*place, in_granules(self.with_bits(*value)?)),
             Op::Drop { place, bytes } => check_place(*place, *bytes as usize),
             Op::Store { addr, value } => {
                 self.with_bits(*value)?;
                 self.addr(addr)
             }
+            Op::StoreIf { addr, value, mask, .. } => {
+                self.with_bits(*value)?;
+                self.integer(*mask)?;
+                self.addr(addr)
+            }
             Op::SetMxcsr { value } => self.typed(*value, Type::B32),
-            Op::Copy { dst, src, len } => [dst, src, len].into_iter().try_for_each(|&part| self.typed(part, Type::B64)),
+            Op::SetX87Control { value } => self.typed(*value, Type::B16),
+            Op::Turn { by } => check_turn(*by),
+            Op::Save { addr } | Op::Restore { addr } => self.addr(addr),
+            Op::Copy { dst, src, len, unit } => {
+                check_unit(*unit)?;
+                [dst, src, len].into_iter().try_for_each(|&part| self.typed(part, Type::B64))
+            }
+            Op::Forget { dst, len, unit } => {
+                check_unit(*unit)?;
+                [dst, len].into_iter().try_for_each(|&part| self.typed(part, Type::B64))
+            }
             Op::Enter { args, caller } => {
                 self.typed(*caller, Type::B64)?;
                 self.floats_of_one_type(args).map(drop)
             }
-            Op::Leave { result, place, .. } => check_place(*place, self.float(*result)?.bytes()),
+            Op::Leave { result, place, .. } => check_place(*place, in_granules(self.float(*result)?)),
             Op::LeaveInMemory { result, addr, .. } => {
                 self.float(*result)?;
                 self.addr(addr)
+            }
+            Op::CheckSt { value, image, index } => {
+                self.typed(*value, Type::F80)?;
+                self.typed(*image, Type::Image)?;
+                ensure(*index < 8, || format!("there is no st({index})"))
             }
             Op::Check { value, place, .. } => check_logged_place(*place, self.with_bits(*value)?),
         }
@@ -209,6 +284,23 @@ fn check_arity(operator: Operator, args: &[Value]) -> Check {
     })
 }
 
+fn check_turn(by: u8) -> Check {
+    ensure(by < 8, || format!("the x87's stack has eight registers and cannot turn by {by}"))
+}
+
+fn check_unit(unit: u8) -> Check {
+    ensure(matches!(unit, 1 | 2 | 4 | 8), || format!("no instruction moves units of {unit} bytes"))
+}
+
+fn check_integer(bytes: u8) -> Check {
+    ensure(matches!(bytes, 2 | 4 | 8), || format!("an integer has 2, 4 or 8 bytes, not {bytes}"))
+}
+
+/// The bytes that a value takes in a register: a place is made of whole granules.
+fn in_granules(ty: Type) -> usize {
+    ty.granules() * GRANULE
+}
+
 fn check_has_bits(ty: Type) -> Check {
     ensure(ty.bytes() != 0, || format!("{ty} has no bits to move"))
 }
@@ -223,14 +315,17 @@ fn check_place(place: Place, bytes: usize) -> Check {
     })
 }
 
-/// What is logged is written by one store: movss, movlps, movups, movhps or vextractf128 from a vector register, mov from
-/// others.
+/// What is logged is written by one store: of 2, 4, 8 or 16 bytes from the beginning of a register, of 8 more above those of a
+/// vector register, and of 16 from each of its quarters.
 fn check_logged_place(place: Place, ty: Type) -> Check {
     check_has_bits(ty)?;
-    check_place(place, ty.bytes())?;
+    check_place(place, in_granules(ty))?;
     let storable = match (place.reg, place.offset) {
+        (Reg::X87(_), _) => false,
+        (Reg::Operand, _) => ty == Type::B128 && place.offset.is_multiple_of(16),
         (_, 0) => true,
-        (Reg::Vec(_), offset @ (8 | 16)) => ty.bytes() == offset as usize,
+        (Reg::Vec(_), 8) => ty.bytes() == 8,
+        (Reg::Vec(_), 16 | 32 | 48) => ty.bytes() == 16,
         _ => false,
     };
     ensure(storable, || format!("no single store writes {} bytes from {place}", ty.bytes()))
@@ -239,14 +334,16 @@ fn check_logged_place(place: Place, ty: Type) -> Check {
 fn check_slots(block: &Block) -> Result<(), VerifyError> {
     let mut fields: Vec<(usize, usize, usize)> = Vec::new();
     for (index, stmt) in block.stmts.iter().enumerate() {
-        let (Some(Slot(slot)), Some(bytes)) = (stmt.op.slot(), block.logged_bytes(stmt)) else { continue };
+        let (Some(Slot(slot)), Some(bytes)) = (stmt.op.slot(), block.slot_bytes(stmt)) else { continue };
         let (slot, record) = (slot as usize, block.record as usize);
         let checked = if record == 0 {
             ensure(slot == 0, || "has a slot in a block that writes no record".into())
         } else {
             ensure(slot != 0, || "has no slot in the record".into())
                 .and_then(|()| ensure(slot >= 8, || "lies in the record's header".into()))
-                .and_then(|()| ensure(slot.is_multiple_of(bytes), || format!("is not aligned to its {bytes} bytes")))
+                .and_then(|()| {
+                    ensure(slot.is_multiple_of(bytes.min(16)), || format!("is not aligned to its {bytes} bytes"))
+                })
                 .and_then(|()| ensure(slot + bytes <= record, || format!("reaches beyond the record's {record} bytes")))
         };
         checked.map_err(|problem| at(block, index, problem))?;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// Every operation and every form of an operand, as printed.
 const EVERY_FORM: &str = "\
-block 0x1000 record 160 {
+block 0x1000 record 720 {
   0x1000 4:
     v0: b64 = live rbp #8
     v1: b64 = live fsbase #96
@@ -33,12 +33,38 @@ block 0x1000 record 160 {
     v19: flags = compare v3, v4
     v20: b64 = mask.nle v3, v4
     v21: b64 = live out1 #152
+    v22: image = image.7 #176
+    v23: f80 = st.live v22, 1
+    v24: f64 = recall [v0+v2*8], v3
+    v25: f16 = half.upper v6, 3
+    v26: b32 = concat v25, v25
+    v27: f64 = pick.index.4 v2, v3, v4
+    v28: f64 = pick.bit.63 v0, v3, v4
+    v29: f64 = pick.nth.1 v0, v3, v4, v5
+    v30: f64 = pick.rank.1 v0, v3, v4, v5
+    v31: f64 = among v3, v4, v5
+    v32: f64 = add.up v3, v4 as v5
+    v33: f64 = rescale v3, v4
+    v34: f80 = fromint.4 v2
+    v35: b64 = live k7 #688
+    v36: b128 = fresh operand+48 #704 after
+    v37: f80 = st.fresh v22, 0
+    v38: b16 = const 0x37f
     branch.ae v19
+    branch.oeq v19
     toint.4.truncate v3
     toint.8.current v7
+    touint.2.down v7
     store [v0-0x10], v17
     setmxcsr v2
-    copy v0, v1, v10
+    storeif.bit.3 v0, [v1], v17
+    storeif.more.2 v0, [v1], v17
+    setx87control v38
+    turn.7
+    save [v0]
+    restore [v0+0x40]
+    copy.1 v0, v1, v10
+    forget.8 v0, v10
     enter v3, v4 from v0
     leave pow v17, xmm0+0
     leave hypot v17, [v0+0x8]
@@ -48,6 +74,8 @@ block 0x1000 record 160 {
     put r15, v10
     drop xmm1+0, 16
     drop rax+4, 4
+    put st3, v23
+    checkst v23, v22, 7
 }
 ";
 
@@ -111,8 +139,8 @@ fn an_error_says_where_and_what_was_expected() {
         ),
         (block("  v1: f64 = neg v0 #8"), "line 4, column 20: expected the end of the line, found `#`"),
         (
-            block("  put xmm16+0, v0"),
-            "line 4, column 7: expected a register such as rbp, xmm0, fsbase or mxcsr, found `xmm16`",
+            block("  put xmm32+0, v0"),
+            "line 4, column 7: expected a register such as rbp, xmm0, fsbase or mxcsr, found `xmm32`",
         ),
         (block("  put rbp v0"), "line 4, column 11: expected `,`, found `v0`"),
         (block("\u{a0} é v0"), "line 4, column 3: expected an operation such as `add`, `load` or `put`, found `é`"),

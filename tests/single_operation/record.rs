@@ -25,7 +25,7 @@ impl Moment {
             }
             Reg::Gpr(number) => self.state.general[number as usize] as u128,
             Reg::Mxcsr => self.state.mxcsr as u128,
-            Reg::FsBase | Reg::Out(_) => panic!("no instruction of the test is thread-local or a call"),
+            _ => panic!("no instruction of the test is thread-local or a call"),
         };
         bits >> (8 * place.offset as u32)
     }

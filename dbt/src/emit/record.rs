@@ -138,6 +138,7 @@ impl Emitter {
             (Reg::Vec(n), _, _) => dynasm!(ops; .arch x64; gs vextractf128 [Rq(cursor) + slot], Ry(n), 1),
             (Reg::Mxcsr, ..) => dynasm!(ops; .arch x64; gs stmxcsr [Rq(cursor) + slot]),
             (Reg::FsBase, ..) => dynasm!(ops; .arch x64; rdfsbase Rq(value); gs mov [Rq(cursor) + slot], Rq(value)),
+            (Reg::Mask(_) | Reg::X87(_) | Reg::X87Control | Reg::Operand, ..) => {}
             (Reg::Out(n), ..) => dynasm!(ops
                 ; .arch x64
                 ; gs mov Rq(value), [at::out(n as usize)]

@@ -55,12 +55,14 @@ impl Maker {
 
     fn statement(&mut self, [_, kind, a, b, c, d]: [u8; 6]) {
         let float = [Type::F32, Type::F64][a as usize % 2];
+        let any_float = [Type::F16, Type::Bf16, Type::F32, Type::F64, Type::F80][a as usize % 5];
         let bits = [Type::B32, Type::B64, Type::B128][a as usize % 3];
         let any = [Type::F32, Type::F64, Type::B32, Type::B64, Type::B128][a as usize % 5];
+        let rounding = Rounding::ALL[b as usize % 5];
         let after = if d % 2 == 0 { When::Before } else { When::After };
         let slot = Slot::UNASSIGNED;
         let operator = Operator::ALL[c as usize % Operator::ALL.len()];
-        match kind % 21 {
+        match kind % 30 {
             0 => drop(self.push(any, Op::Live { place: place(any, b), slot })),
             1 => drop(self.block.push(self.instr, after, Some(any), Op::Fresh { place: place(any, b), slot })),
             2 => {
@@ -79,9 +81,15 @@ impl Maker {
             6 => {
                 let args = [self.value(bits, b), self.value(bits, c)];
                 self.push(bits, Op::Bitwise { op: BitOp::ALL[d as usize % 4], args });
-                let lane = Type::bits_of(float.bytes()).unwrap();
-                let (mask, args) = (self.value(lane, d), [self.value(lane, b), self.value(lane, c)]);
-                self.push(lane, Op::Select { mask, args });
+                let (rule, count) = match b % 4 {
+                    0 => (Rule::Bit(c % 64), 2),
+                    1 => (Rule::Index(c % 64), 1 << (d % 5)),
+                    2 => (Rule::Nth(c % 64), 1 + d % 17),
+                    _ => (Rule::Rank(c % 16), 2 + c % 16 + d % 4),
+                };
+                let control = self.value(Type::B64, d);
+                let from = (0..count).map(|n| self.value(any, b.wrapping_add(n))).collect();
+                self.push(any, Op::Pick { control, rule, from });
             }
             7 => {
                 let from = match (operator, float) {
@@ -90,7 +98,8 @@ impl Maker {
                     _ => float,
                 };
                 let args = (0..operator.arity()).map(|n| self.value(from, d.wrapping_add(n as u8))).collect();
-                self.push(float, Op::Apply { operator, args });
+                let result = (d % 3 == 0).then(|| self.value(float, c));
+                self.push(float, Op::Apply { operator, args, rounding, result });
             }
             8 => {
                 let args = [self.value(float, b), self.value(float, c)];
@@ -104,12 +113,11 @@ impl Maker {
             10 => {
                 let args = [self.value(float, b), self.value(float, c)];
                 let flags = self.push(Type::Flags, Op::Compare { args });
-                self.push(None, Op::Branch { flags, cond: Cond::ALL[d as usize % 8] });
+                self.push(None, Op::Branch { flags, cond: Cond::ALL[d as usize % 12] });
             }
             11 => {
-                let value = self.value(float, b);
-                let op = Op::ToInt { value, rounding: Rounding::ALL[c as usize % 2], bytes: [4, 8][d as usize % 2] };
-                self.push(None, op);
+                let value = self.value(any_float, b);
+                self.push(None, Op::ToInt { value, rounding, bytes: [2, 4, 8][d as usize % 3], signed: c % 2 == 0 });
             }
             12 => {
                 let value = self.value(any, c);
@@ -127,7 +135,8 @@ impl Maker {
             }
             16 => {
                 let [dst, src, len] = [b, c, d].map(|choice| self.value(Type::B64, choice));
-                self.push(None, Op::Copy { dst, src, len });
+                self.push(None, Op::Copy { dst, src, len, unit: 1 << (a % 4) });
+                self.push(None, Op::Forget { dst, len, unit: 1 << (b % 4) });
             }
             17 => {
                 let args = (0..operator.arity()).map(|n| self.value(float, d.wrapping_add(n as u8))).collect();
@@ -143,6 +152,51 @@ impl Maker {
                 let addr = self.addr([b, c, d, a]);
                 self.push(None, Op::LeaveInMemory { operator, result, addr });
             }
+            20 => {
+                let image = self.block.push(self.instr, after, Some(Type::Image), Op::Image { turned: b % 8, slot });
+                let value = self.push(Type::F80, Op::St { image, index: c % 8, live: d % 2 == 0 });
+                self.push(None, Op::Put { place: Place::whole(Reg::X87(d % 8)), value });
+                self.push(None, Op::CheckSt { value, image, index: d % 8 });
+            }
+            21 => {
+                let addr = self.addr([b, c, d, a]);
+                let bits = self.value(any, a);
+                self.push(any, Op::Recall { addr, bits });
+            }
+            22 => {
+                let from = self.value(Type::B128, b);
+                let half = [Type::F16, Type::Bf16, Type::B16][a as usize % 3];
+                let half = self.push(half, Op::Half { from, granule: c % 4, upper: d % 2 == 0 });
+                self.push(Type::B32, Op::Concat { parts: vec![half; 2] });
+            }
+            23 => {
+                let bits = self.value(any, b);
+                let of = (0..c % 5).map(|n| self.value(any, n)).chain([bits]).collect();
+                self.push(any, Op::Among { bits, of });
+            }
+            24 => {
+                let (bits, of) = (self.value(any_float, b), self.value(any_float, c));
+                self.push(any_float, Op::Rescale { bits, of });
+            }
+            25 => {
+                let value = self.value([Type::B16, Type::B32, Type::B64][b as usize % 3], c);
+                self.push(any_float, Op::FromInt { value, bytes: [2, 4, 8][d as usize % 3] });
+            }
+            26 => {
+                let (value, mask) = (self.value(any, a), self.value(Type::B64, b));
+                let addr = self.addr([b, c, d, a]);
+                let test = if d % 2 == 0 { Test::Bit(c % 64) } else { Test::MoreThan(c % 64) };
+                self.push(None, Op::StoreIf { addr, value, mask, test });
+            }
+            27 => {
+                let value = self.value(Type::B16, b);
+                self.push(None, Op::SetX87Control { value });
+                self.push(None, Op::Turn { by: c % 8 });
+            }
+            28 => {
+                let addr = self.addr([b, c, d, a]);
+                self.push(None, if a % 2 == 0 { Op::Save { addr } } else { Op::Restore { addr } });
+            }
             _ => {
                 let value = self.value(any, b);
                 self.block.push(self.instr, after, None, Op::Check { value, place: place(any, c), slot });
@@ -155,8 +209,11 @@ impl Maker {
 fn place(ty: Type, choice: u8) -> Place {
     let number = choice % 16;
     match (ty, choice / 16) {
+        (Type::B64, 0) => Place::whole(Reg::Mask(number % 8)),
+        (Type::B128, 0) => Place { reg: Reg::Operand, offset: 16 * (number % 4) },
+        (Type::B128, 1..4) => Place::vec(number, 16 * (choice / 16)),
         (Type::B32, 0..4) => Place { reg: Reg::Mxcsr, offset: 0 },
-        (Type::B64, 0..2) => Place { reg: Reg::FsBase, offset: 0 },
+        (Type::B64, 1) => Place { reg: Reg::FsBase, offset: 0 },
         (Type::B64, 2..4) => Place { reg: Reg::Out(number % 2), offset: 0 },
         (Type::B32 | Type::B64, 4..12) => Place::gpr(number),
         (Type::F64 | Type::B64, 12..) => Place::vec(number, 8),
