@@ -25,6 +25,7 @@ pub struct Builder {
     pinned: HashSet<Value>,
     /// The granules of vector registers that the present instruction has written, a bit each.
     changed: [u8; 16],
+    pub x87: crate::x87::Stack,
 }
 
 /// Where an argument's granules are.
@@ -40,6 +41,7 @@ pub enum Source {
 impl Builder {
     pub fn new(instrs: Vec<GuestInstr>) -> Builder {
         Builder {
+            x87: crate::x87::Stack::new(instrs.len()),
             block: Block { instrs, ..Block::default() },
             instr: 0,
             generals: [General::UNTOUCHED; 16],
@@ -63,6 +65,11 @@ impl Builder {
         self.block.push(self.instr, When::Before, Some(ty), op)
     }
 
+    /// A value that is logged after the instruction.
+    pub fn value_after(&mut self, ty: Type, op: Op) -> Value {
+        self.block.push(self.instr, When::After, Some(ty), op)
+    }
+
     pub fn effect(&mut self, op: Op) {
         self.block.push(self.instr, When::Before, None, op);
     }
@@ -82,8 +89,7 @@ impl Builder {
 
     /// What the instruction leaves in a register, taken after it.
     pub fn fresh_after(&mut self, ty: Type, reg: Reg) -> Value {
-        let op = Op::Fresh { place: Place { reg, offset: 0 }, slot: Slot::UNASSIGNED };
-        self.block.push(self.instr, When::After, Some(ty), op)
+        self.value_after(ty, Op::Fresh { place: Place { reg, offset: 0 }, slot: Slot::UNASSIGNED })
     }
 
     // Addresses.
@@ -364,6 +370,7 @@ impl Builder {
                 }
             }
         }
+        crate::x87::finish(&mut self);
         self.block
     }
 }

@@ -11,6 +11,7 @@ mod operands;
 mod registers;
 mod tables;
 mod unlifted;
+mod x87;
 
 use builder::Builder;
 use fpgrind_ir::{Block, GuestInstr};
@@ -34,6 +35,9 @@ pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
     let mut info = InstructionInfoFactory::new();
     for (index, instr) in instrs.iter().enumerate() {
         builder.begin(index as u16);
+        if x87::lower(&mut builder, instr, options).is_some() {
+            continue;
+        }
         if lower::lower(&mut builder, instr, options).is_none() {
             unlifted::run(&mut builder, &mut info, instr);
         } else if options.check {
@@ -46,5 +50,5 @@ pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
 /// Is this encoding lifted? (Some of its forms may not be: GS-relative and 32-bit addresses, shifts by odd bytes,
 /// permutations by a register whose contents are not constant.)
 pub fn lifted(code: Code) -> bool {
-    tables::lookup(code).is_some()
+    tables::lookup(code).is_some() || x87::lifted(code)
 }

@@ -71,7 +71,7 @@ fn load(builder: &mut Builder, addr: Addr, granules: usize, options: &LiftOption
     builder.value(ty, Op::Load { addr, slot: Slot::UNASSIGNED })
 }
 
-fn address(builder: &mut Builder, instr: &Instruction) -> Option<Addr> {
+pub fn address(builder: &mut Builder, instr: &Instruction) -> Option<Addr> {
     // In 64-bit mode the other segments begin at 0 (Intel SDM volume 1, "Segmentation in 64-Bit Mode").
     let segment = match instr.memory_segment() {
         Register::GS => return None,
