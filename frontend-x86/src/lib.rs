@@ -2,7 +2,7 @@
 //!
 //! An instruction is lifted if one of the [`tables`] has an entry for it. Then [`lower`] says what it does, through the
 //! [`builder`], which knows what every register holds inside the block. Everything else runs unlifted, and
-//! [`unlifted`] forgets what it writes. Nothing in here can fail: what is not understood costs a shadow.
+//! [`unlifted`] forgets what it writes. The [`x87`] has a table and a stack of its own, and is asked first. Nothing in here can fail: what is not understood costs a shadow.
 
 mod builder;
 mod logic;
