@@ -23,6 +23,9 @@ pub fn coverage(code: Code) -> Coverage {
         Some(_) => return Coverage::Lifted,
         None => {}
     }
+    if crate::x87::lifted(code) {
+        return Coverage::Lifted;
+    }
     if names_mmx(code) {
         return Coverage::Dropped("works on MMX registers, which hold integers");
     }

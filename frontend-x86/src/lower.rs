@@ -114,8 +114,6 @@ impl Lowering<'_> {
                 self.builder.registers_restored();
                 let value = self.builder.fresh_after(Type::B32, Place::whole(Reg::Mxcsr));
                 self.builder.effect(Op::SetMxcsr { value });
-                let value = self.builder.fresh_after(Type::B16, Place::whole(Reg::X87Control));
-                self.builder.effect(Op::SetX87Control { value });
                 Some(())
             }
             Operation::ZeroVectors { from } => {

@@ -100,7 +100,7 @@ impl Lowering<'_> {
         if !floats.iter().any(|granules| self.carries_float(&granules[..2])) {
             return None;
         }
-        unlifted::decide(self.builder, self.instr);
+        unlifted::decide(self.builder, self.instr.condition_code());
         let of = [old, new].map(|source| self.builder.read(source, 0, Type::B64)).to_vec();
         let bits = self.builder.fresh_after(Type::B64, Place::gpr(number));
         let value = self.builder.value(Type::B64, Op::Among { bits, of });

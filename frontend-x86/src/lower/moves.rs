@@ -147,6 +147,7 @@ impl Lowering<'_> {
                         OpKind::Register => {
                             granules[..picks.len()].iter().any(|&granule| self.builder.likely_carries_float(granule))
                         }
+                        OpKind::Memory => return None,
                         _ => is_float_constant(self.instr.immediate(number), picks.len()),
                     };
                     if !follow {
