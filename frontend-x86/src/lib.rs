@@ -5,12 +5,15 @@
 //! [`unlifted`] forgets what it writes. Nothing in here can fail: what is not understood costs a shadow.
 
 mod builder;
+mod coverage;
 mod logic;
 mod lower;
 mod operands;
 mod registers;
 mod tables;
 mod unlifted;
+
+pub use coverage::{Coverage, coverage};
 
 use builder::Builder;
 use fpgrind_ir::{Block, GuestInstr};
@@ -43,8 +46,7 @@ pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
     fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(builder.finish()))
 }
 
-/// Is this encoding lifted? (Some of its forms may not be: GS-relative and 32-bit addresses, shifts by odd bytes,
-/// permutations by a register whose contents are not constant.)
+/// Is this encoding lifted? (Some of its forms may not be: GS-relative and 32-bit addresses, shifts by odd bytes.)
 pub fn lifted(code: Code) -> bool {
-    tables::lookup(code).is_some()
+    matches!(coverage(code), Coverage::Lifted | Coverage::Leaf(_))
 }

@@ -1,8 +1,8 @@
 //! Whatever bytes a guest executes, lifting them must not panic and must give a block that verifies.
 
-use fpgrind_frontend_x86::{LiftOptions, lift, lifted};
+use fpgrind_frontend_x86::{LiftOptions, lift};
 use fpgrind_ir::{Op, Place, Reg, verify};
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -35,6 +35,15 @@ fn vex() -> impl Strategy<Value = Vec<u8>> {
     ];
     (maps, operation, vec(any::<u8>(), 7))
         .prop_map(|((map, width), operation, rest)| [vec![0xc4, map, width, operation], rest].concat())
+}
+
+/// An instruction with an EVEX prefix: any map, operation, width, mask, broadcast and operands.
+fn evex() -> impl Strategy<Value = Vec<u8>> {
+    let map = prop::sample::select(vec![1u8, 2, 3, 5, 6]);
+    (map, any::<[u8; 3]>(), any::<u8>(), vec(any::<u8>(), 7)).prop_map(|(map, [p0, p1, p2], operation, rest)| {
+        // Bit 3 of the first byte is clear, bit 2 of the second set (Intel SDM volume 2, 2.7.1).
+        [vec![0x62, p0 & 0xf0 | map, p1 | 4, p2, operation], rest].concat()
+    })
 }
 
 fn mov() -> impl Strategy<Value = Vec<u8>> {
@@ -72,7 +81,7 @@ proptest! {
 
     #[test]
     fn any_instructions_lift_to_a_block_that_verifies(
-        pieces in vec(prop_oneof![6 => sse(), 6 => vex(), 2 => mov(), 2 => vec(any::<u8>(), 15)], 0..40),
+        pieces in vec(prop_oneof![6 => sse(), 6 => vex(), 12 => evex(), 2 => mov(), 2 => vec(any::<u8>(), 15)], 0..40),
         check: bool,
         all_constant: bool,
     ) {
@@ -83,21 +92,15 @@ proptest! {
         prop_assert_eq!(block.instrs.len(), instrs.len());
 
         let mut seen = std::collections::HashSet::new();
-        for (place, bytes) in left_behind(&block) {
+        // Before registers are saved it is said what they hold, and at the end again.
+        let saves = block.stmts.iter().any(|stmt| matches!(stmt.op, Op::Save { .. }));
+        for (place, bytes) in left_behind(&block).into_iter().filter(|_| !saves) {
             for offset in (place.offset as usize..place.offset as usize + bytes).step_by(4) {
                 prop_assert!(seen.insert((place.reg, offset)), "{:?} is left behind twice", place);
             }
             prop_assert!(matches!(place.reg, Reg::Vec(_) | Reg::Gpr(_)));
         }
     }
-}
-
-#[test]
-fn nothing_newer_than_avx2_is_lifted() {
-    let newer: Vec<Code> = Code::values()
-        .filter(|&code| lifted(code) && ["EVEX_", "XOP_"].iter().any(|prefix| format!("{code:?}").starts_with(prefix)))
-        .collect();
-    assert_eq!(newer, []);
 }
 
 #[test]

@@ -341,7 +341,7 @@ impl Rule {
     }
 }
 
-/// Whether a store under a mask takes place.
+/// What a guard looks for in its mask.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Test {
     /// If this bit of the mask is set.
@@ -492,13 +492,6 @@ pub enum Op {
         addr: Addr,
         value: Value,
     },
-    /// The same if the test holds for the mask, an integer of up to 8 bytes.
-    StoreIf {
-        addr: Addr,
-        value: Value,
-        mask: Value,
-        test: Test,
-    },
     /// MXCSR becomes this `B32`.
     SetMxcsr {
         value: Value,
@@ -567,6 +560,14 @@ pub enum Op {
     },
 }
 
+/// A statement takes place only if the test holds for the mask, an integer of up to 8 bytes: lanes that an instruction leaves out
+/// compute, decide and store nothing. What a statement that does not take place defines must not be looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guard {
+    pub mask: Value,
+    pub test: Test,
+}
+
 /// A statement, and the guest instruction that it belongs to.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stmt {
@@ -576,7 +577,22 @@ pub struct Stmt {
     pub when: When,
     /// The type of the value that the statement defines, if it defines one.
     pub ty: Option<Type>,
+    pub guard: Option<Guard>,
     pub op: Op,
+}
+
+impl Stmt {
+    /// Calls `f` on every value that the statement uses.
+    pub fn for_each_use(&self, f: &mut dyn FnMut(Value)) {
+        self.guard.into_iter().for_each(|guard| f(guard.mask));
+        self.op.for_each_use(f);
+    }
+
+    /// Calls `f` on every value that the statement uses, to rename it.
+    pub fn for_each_use_mut(&mut self, f: &mut dyn FnMut(&mut Value)) {
+        self.guard.iter_mut().for_each(|guard| f(&mut guard.mask));
+        self.op.for_each_use_mut(f);
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -602,7 +618,7 @@ impl Block {
     }
 
     pub fn push(&mut self, instr: u16, when: When, ty: Option<Type>, op: Op) -> Value {
-        self.stmts.push(Stmt { instr, when, ty, op });
+        self.stmts.push(Stmt { instr, when, ty, guard: None, op });
         Value(self.stmts.len() as u32 - 1)
     }
 }
@@ -671,10 +687,6 @@ impl Op {
                 addr.values_mut().for_each(&mut *f);
                 f(value);
             }
-            Op::StoreIf { addr, value, mask, .. } => {
-                addr.values_mut().for_each(&mut *f);
-                [value, mask].into_iter().for_each(f);
-            }
             Op::Copy { dst, src, len, .. } => [dst, src, len].into_iter().for_each(f),
             Op::Forget { dst, len, .. } => [dst, len].into_iter().for_each(f),
         }
@@ -689,7 +701,6 @@ impl Op {
                 | Op::Put { .. }
                 | Op::Drop { .. }
                 | Op::Store { .. }
-                | Op::StoreIf { .. }
                 | Op::SetMxcsr { .. }
                 | Op::SetX87Control { .. }
                 | Op::Turn { .. }
