@@ -42,7 +42,7 @@ pub fn may_drop(instr: &Instruction) -> bool {
         _ => false,
     };
     let by_control = name.starts_with("perm") && !name.ends_with("imm8");
-    matches!(coverage(instr.code()), Coverage::Leaf(_) | Coverage::Dropped(_)) || torn || by_control
+    coverage(instr.code()) != Coverage::Lifted || torn || by_control
 }
 
 /// May this be dropped although the rest of the result is followed? What a scalar instruction carries along above its result,
