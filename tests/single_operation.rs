@@ -47,6 +47,7 @@ use iced_x86::{Code, CpuidFeature, EncodingKind};
 use operands::{MODES, NEAREST, Random, prepare};
 use run::Run;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What was done.
@@ -59,6 +60,7 @@ struct Counts {
     /// Encodings that this CPU does not have, and what it lacks.
     not_run: usize,
     lacking: BTreeSet<String>,
+    failed: Vec<Code>,
 }
 
 impl Counts {
@@ -69,6 +71,7 @@ impl Counts {
         self.reals += other.reals;
         self.not_run += other.not_run;
         self.lacking.extend(other.lacking);
+        self.failed.extend(other.failed);
     }
 }
 
@@ -151,7 +154,12 @@ fn every_lifted_form_does_what_the_cpu_does() {
     let work = || {
         let (mut cpu, mut counts) = (Cpu::new(), Counts::default());
         while let Some(code) = codes.get(next.fetch_add(1, Ordering::Relaxed)) {
-            counts.add(check_encoding(&mut cpu, *code, without_analysis));
+            // One that fails does not keep the others from being looked at.
+            let checked = AssertUnwindSafe(|| check_encoding(&mut cpu, *code, without_analysis));
+            match catch_unwind(checked) {
+                Ok(more) => counts.add(more),
+                Err(_) => counts.failed.push(*code),
+            }
         }
         counts
     };
@@ -163,7 +171,7 @@ fn every_lifted_form_does_what_the_cpu_does() {
             counts.add(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
     });
-    let Counts { forms, cases, checks, reals, not_run, lacking } = counts;
+    let Counts { forms, cases, checks, reals, not_run, lacking, failed } = counts;
     let lacking: Vec<String> = lacking.into_iter().collect();
     print!("{} encodings in {forms} forms: {cases} cases, {checks} results and {reals} reals compared", codes.len());
     println!(
@@ -173,6 +181,7 @@ fn every_lifted_form_does_what_the_cpu_does() {
             some => some,
         }
     );
+    assert!(failed.is_empty(), "{} encodings failed: {failed:?}", failed.len());
     if only.is_empty() && !without_analysis {
         assert!(reals > cases / 20 && checks as usize > cases / 2, "the comparisons did not happen");
     }

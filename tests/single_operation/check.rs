@@ -8,7 +8,7 @@ use super::record::{Evaluation, Moment, truncate};
 use super::run::Run;
 use fpgrind_frontend_x86::lifted;
 use fpgrind_ir::{Block, Cond, Guard, Op, Outcome, Place, Reg, Rounding, Stmt, Test, Type, Value};
-use iced_x86::{Code, EncodingKind, Instruction, MemorySize, OpKind, Register, RflagsBits};
+use iced_x86::{Code, EncodingKind, Instruction, MemorySize, Mnemonic, OpKind, Register, RflagsBits};
 use std::sync::OnceLock;
 
 const DENORMALS_ARE_ZEROS: u32 = 1 << 6;
@@ -157,7 +157,17 @@ fn check_silence(run: &Run, said: &Said, what: &str) {
         let said = said.fpu[number as usize];
         assert!(!changed || said, "{what}: what was st({number}) changed, and the block does not say so");
     }
+    if loads_top(&run.instrs[0]) {
+        return;
+    }
     assert_eq!((top + said.turn) % 8, after.fpu.top(), "{what}: the top of the x87's stack");
+}
+
+/// Instructions that put the top of the stack where an image in memory, or nothing but themselves says. No block can say where that
+/// is from where it was: the next image tells.
+fn loads_top(instr: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(instr.mnemonic(), Fldenv | Frstor | Fninit | Fnsave | Fxrstor | Fxrstor64 | Xrstor | Xrstor64)
 }
 
 /// The vector registers that the frontend knows, and granules of each: all if it lifts anything that reaches them.
