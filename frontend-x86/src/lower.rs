@@ -8,12 +8,14 @@ mod scattered;
 
 use crate::LiftOptions;
 use crate::builder::{Builder, Source};
+use crate::coverage::is_followed;
 use crate::logic;
 use crate::operands::{Form, Operand, address, at, operand, register, source};
 use crate::registers::{Granule, QUARTER, WHOLE};
-use crate::tables::{Lanes, Operation, lookup};
+use crate::tables::{General, Lanes, Operation, lookup};
 use fpgrind_ir::{Op, Place, Reg, Rule, Type, Value};
 use iced_x86::{Code, Instruction, OpKind};
+use std::sync::LazyLock;
 
 /// An instruction that is being lowered.
 struct Lowering<'a> {
@@ -30,15 +32,17 @@ pub fn lower(builder: &mut Builder, instr: &Instruction, options: &LiftOptions) 
     Lowering { builder, instr, form, options }.lower(operation)
 }
 
-/// What an encoding means. Mnemonics are shared by instructions on MMX registers, which are not followed, and two by strings.
+/// What an encoding means. Mnemonics are shared by instructions on MMX and segment registers, which are not followed, and two by strings.
 pub fn operation(code: Code) -> Option<Operation> {
-    match code {
-        Code::Movsd_m32_m32 => return Some(Operation::General(crate::tables::General::MoveString { bytes: 4 })),
-        Code::Cmpsd_m32_m32 => return None,
-        _ if crate::coverage::names_mmx(code) => return None,
-        _ => {}
-    }
-    lookup(code.mnemonic()).copied()
+    static BY_CODE: LazyLock<Vec<Option<Operation>>> = LazyLock::new(|| {
+        let operation = |code: Code| match code {
+            Code::Movsd_m32_m32 => Some(Operation::General(General::MoveString { bytes: 4 })),
+            Code::Cmpsd_m32_m32 => None,
+            _ => lookup(code.mnemonic()).copied().filter(|_| is_followed(code)),
+        };
+        Code::values().map(operation).collect()
+    });
+    *BY_CODE.get(code as usize)?
 }
 
 impl Lowering<'_> {
