@@ -2,7 +2,7 @@
 
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, VecAssembler};
-use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 /// The CS override, which near branches ignore: it takes room without being an instruction of its own.
 const MEANINGLESS_PREFIX: u8 = 0x2e;
@@ -25,12 +25,28 @@ const NOPS: [&[u8]; 9] = [
 pub struct Asm {
     pub ops: VecAssembler<X64Relocation>,
     base: u64,
+    /// For what dynasm does not know, which is AVX-512, and for operands that come from the guest.
+    encoder: Encoder,
+}
+
+/// The memory operand of a guest instruction, displaced by `extra` bytes.
+pub fn operand_of(guest: &Instruction, extra: i64) -> MemoryOperand {
+    let base = guest.memory_base();
+    // iced: where there is no base, 8 and 4 ask for 64-bit and 32-bit addresses; else 1 asks for the shortest displacement.
+    let size = match base {
+        Register::None => guest.memory_displ_size(),
+        Register::RIP => 8,
+        _ => 1,
+    };
+    let displacement = guest.memory_displacement64() as i64 + extra;
+    let (index, scale) = (guest.memory_index(), guest.memory_index_scale());
+    MemoryOperand::new(base, index, scale, displacement, size, false, guest.segment_prefix())
 }
 
 impl Asm {
     pub fn new(base: u64) -> Asm {
         // Labels are only referred to relative to where they are used, so dynasm need not know the address.
-        Asm { ops: VecAssembler::new(0), base }
+        Asm { ops: VecAssembler::new(0), base, encoder: Encoder::new(64) }
     }
 
     /// Begins anew at another address. What was emitted must have been taken with `finish`.
@@ -75,34 +91,35 @@ impl Asm {
 
     /// `mov register, [operand]` with the memory operand of a guest instruction, displaced by `extra` bytes.
     pub fn load_operand(&mut self, register: Register, guest: &Instruction, extra: i64) {
-        let base = guest.memory_base();
-        let displacement = guest.memory_displacement64() as i64 + extra;
-        // iced: where there is no base, 8 and 4 ask for 64-bit and 32-bit addresses; else 1 asks for the shortest displacement.
-        let size = match base {
-            Register::None => guest.memory_displ_size(),
-            Register::RIP => 8,
-            _ => 1,
-        };
-        let operand = MemoryOperand::new(
-            base,
-            guest.memory_index(),
-            guest.memory_index_scale(),
-            displacement,
-            size,
-            false,
-            guest.segment_prefix(),
-        );
+        self.load(register, operand_of(guest, extra));
+    }
+
+    pub fn load(&mut self, register: Register, from: MemoryOperand) {
         let code = if register.size() == 4 { Code::Mov_r32_rm32 } else { Code::Mov_r64_rm64 };
-        let load = Instruction::with2(code, register, operand).expect("a register and a memory operand fit mov");
-        self.encode(&load);
+        self.emit(Instruction::with2(code, register, from));
+    }
+
+    /// Two bytes; the rest of the register becomes zero.
+    pub fn load_word(&mut self, register: Register, from: MemoryOperand) {
+        self.emit(Instruction::with2(Code::Movzx_r32_rm16, register.full_register32(), from));
+    }
+
+    /// Emits what iced has made. An instruction has the operands that its code asks for, or this is a mistake of ours.
+    pub fn emit(&mut self, instruction: Result<Instruction, IcedError>) {
+        self.encode(&instruction.expect("the operands fit the instruction"));
     }
 
     pub fn encode(&mut self, instruction: &Instruction) {
-        let mut encoder = Encoder::new(64);
+        let here = self.here();
         // It cannot fail: the operands come from an instruction that was encoded, and zones lie within reach.
-        if encoder.encode(instruction, self.here()).is_ok() {
-            self.ops.extend(encoder.take_buffer().iter());
+        let encoded = self.encoder.encode(instruction, here);
+        debug_assert!(encoded.is_ok(), "{instruction}: {encoded:?}");
+        let mut bytes = self.encoder.take_buffer();
+        if encoded.is_ok() {
+            self.ops.extend(bytes.iter());
         }
+        bytes.clear();
+        self.encoder.set_buffer(bytes);
     }
 
     pub fn finish(&mut self) -> Vec<u8> {

@@ -7,6 +7,7 @@
 use crate::arena::{Arena, Kind, Piece};
 use crate::stubs::WATCHED;
 use crate::tables::TABLES_BYTES;
+use fpgrind_ir::MAX_RECORD;
 use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Context {
     /// The guest's vector registers while it waits. First, because they must be aligned: the guest may have alignment checked.
     pub xmm: [[u64; 2]; 16],
+    /// A vector register that emitted code uses for a moment.
+    pub vector: [u64; 8],
     /// The context's own address in the guest, for the futex.
     pub address: u64,
     /// Guest registers that emitted code uses for a moment.
@@ -88,6 +91,7 @@ pub mod at {
     pub const fn gpr(n: usize) -> i32 {
         offset_of!(Context, gpr) as i32 + 8 * n as i32
     }
+    pub const VECTOR: i32 = offset_of!(Context, vector) as i32;
     pub const fn xmm(n: usize) -> i32 {
         offset_of!(Context, xmm) as i32 + 16 * n as i32
     }
@@ -106,8 +110,9 @@ pub const TABLES_START: usize = at::WATCHED as usize + (64 << 10);
 /// room, without touching flags. Behind the end there is slack for the record that crosses it.
 const RING_END: usize = 16 << 20;
 const RING_START: usize = RING_END - (2 << 20);
-/// More than the largest record of a block (4096 bytes) and the largest output record together.
-const RING_SLACK: usize = 64 << 10;
+/// The largest record of a block, and the largest that tells of an output.
+const RING_SLACK: usize = MAX_RECORD + MAX_OUTPUT;
+const MAX_OUTPUT: usize = 48 << 10;
 
 const _: () = assert!(size_of::<Context>() <= at::WATCHED as usize && TABLES_START + TABLES_BYTES <= RING_START);
 const _: () = assert!(RING_END + RING_SLACK <= Kind::Thread.bytes());
@@ -160,7 +165,7 @@ impl ThreadMemory {
     /// Writes a record as the guest would, while it waits.
     pub fn append_record(&self, record: &[u8]) {
         let cursor = &mut self.context().cursor;
-        if (RING_START as u64..=RING_END as u64).contains(cursor) && record.len() <= RING_SLACK / 2 {
+        if (RING_START as u64..=RING_END as u64).contains(cursor) && record.len() <= MAX_OUTPUT {
             self.0.write(*cursor as usize, record);
             *cursor += record.len() as u64;
         }

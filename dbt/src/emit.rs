@@ -1,8 +1,12 @@
 //! What is emitted for a block: the guest's own instructions, the stores that write its record, and its ways out.
 
 mod branches;
+mod fields;
 mod leaving;
 mod record;
+#[cfg(test)]
+mod record_tests;
+mod vectors;
 mod volatile;
 
 pub use record::Record;
@@ -163,7 +167,7 @@ impl Emitter {
         }
         self.mark(Interrupted::Between);
         let first = decoded.instrs.first().map(Instruction::ip);
-        let scratch = record.map(|record| self.begin_record(record, decoded.registers, first));
+        let scratch = record.map(|record| self.begin_record(record, decoded.registers, &decoded.instrs, first));
         let spilled = match (record, scratch) {
             (Some(record), Some(scratch)) => scratch.spilled(record.block),
             _ => [None, None],
@@ -181,6 +185,7 @@ impl Emitter {
                 self.keep_apart(instr);
                 if let (Some(record), Some(scratch)) = (record, scratch) {
                     self.log(record.block, index, When::After, scratch, &decoded.instrs);
+                    self.mark(Interrupted::At { pc: instr.next_ip(), spilled });
                 }
             }
         }

@@ -6,8 +6,8 @@
 
 mod pieces;
 
-use crate::registers::{General, Granule, HALF, Vector, WHOLE};
-use fpgrind_ir::{Addr, Block, GuestInstr, Op, Place, Reg, Slot, Type, Value, When};
+use crate::registers::{General, Granule, QUARTER, Vector, WHOLE};
+use fpgrind_ir::{Addr, Block, Guard, GuestInstr, Op, Place, Reg, Slot, Type, Value, When};
 use std::collections::{HashMap, HashSet};
 
 pub struct Builder {
@@ -15,7 +15,10 @@ pub struct Builder {
     /// The instruction that statements belong to now.
     instr: u16,
     generals: [General; 16],
-    vectors: [Vector; 16],
+    vectors: [Vector; VECTORS],
+    /// The mask registers that have been logged, and those that the block has written.
+    masks: [Option<Value>; 8],
+    masks_written: [bool; 8],
     fs_base: Option<Value>,
     /// The last comparison of floats, while the flags are still its.
     pub flags: Option<Value>,
@@ -24,47 +27,91 @@ pub struct Builder {
     /// Opaque values that must stay so, because something uses them as bits.
     pinned: HashSet<Value>,
     /// The granules of vector registers that the present instruction has written, a bit each.
-    changed: [u8; 16],
+    changed: [u16; VECTORS],
+    /// Under which mask statements stand that are made now.
+    guard: Option<Guard>,
+    pub x87: crate::x87::Stack,
 }
+
+pub const VECTORS: usize = 32;
 
 /// Where an argument's granules are.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Source {
     Register(Reg),
-    /// A loaded or immediate value of so many granules; nothing above them is ever asked for.
-    Value(Value),
-    /// Two of 16 bytes, the lower one first.
-    Wide([Value; 2]),
+    /// Loaded or immediate; unknown above what there is, which is never asked for.
+    Granules([Granule; WHOLE]),
+}
+
+impl Source {
+    /// One value of 16 bytes or less.
+    pub fn value(value: Value) -> Source {
+        Source::Granules(padded(&Granule::parts_of(value)))
+    }
 }
 
 impl Builder {
     pub fn new(instrs: Vec<GuestInstr>) -> Builder {
         Builder {
+            x87: crate::x87::Stack::new(instrs.len()),
             block: Block { instrs, ..Block::default() },
             instr: 0,
             generals: [General::UNTOUCHED; 16],
-            vectors: [Vector::UNTOUCHED; 16],
+            vectors: [Vector::UNTOUCHED; VECTORS],
+            masks: [None; 8],
+            masks_written: [false; 8],
             fs_base: None,
             flags: None,
             constants: HashMap::new(),
             extracts: HashMap::new(),
             pinned: HashSet::new(),
-            changed: [0; 16],
+            changed: [0; VECTORS],
+            guard: None,
         }
     }
 
     /// What follows belongs to this instruction.
     pub fn begin(&mut self, instr: u16) {
         self.instr = instr;
-        self.changed = [0; 16];
+        self.changed = [0; VECTORS];
     }
 
     pub fn value(&mut self, ty: Type, op: Op) -> Value {
-        self.block.push(self.instr, When::Before, Some(ty), op)
+        self.push(When::Before, Some(ty), op)
+    }
+
+    /// A value that is logged after the instruction.
+    pub fn value_after(&mut self, ty: Type, op: Op) -> Value {
+        self.push(When::After, Some(ty), op)
     }
 
     pub fn effect(&mut self, op: Op) {
-        self.block.push(self.instr, When::Before, None, op);
+        self.push(When::Before, None, op);
+    }
+
+    fn push(&mut self, when: When, ty: Option<Type>, op: Op) -> Value {
+        let value = self.block.push(self.instr, when, ty, op);
+        let stmt = &mut self.block.stmts[value.index()];
+        // What is logged or only moved about is there for all; what it is made of may be looked at by others.
+        let guarded = matches!(
+            stmt.op,
+            Op::Apply { .. }
+                | Op::Mask { .. }
+                | Op::ToInt { .. }
+                | Op::Recall { .. }
+                | Op::Store { .. }
+                | Op::Rescale { .. }
+        );
+        stmt.guard = self.guard.filter(|_| guarded);
+        value
+    }
+
+    /// What `make` says is so only where the guard lets it, if there is one.
+    pub fn guarded<T>(&mut self, guard: Option<Guard>, make: impl FnOnce(&mut Builder) -> T) -> T {
+        let outer = std::mem::replace(&mut self.guard, guard);
+        let made = make(self);
+        self.guard = outer;
+        made
     }
 
     pub fn constant(&mut self, ty: Type, bits: u128) -> Value {
@@ -81,9 +128,30 @@ impl Builder {
     }
 
     /// What the instruction leaves in a register, taken after it.
-    pub fn fresh_after(&mut self, ty: Type, reg: Reg) -> Value {
-        let op = Op::Fresh { place: Place { reg, offset: 0 }, slot: Slot::UNASSIGNED };
-        self.block.push(self.instr, When::After, Some(ty), op)
+    pub fn fresh_after(&mut self, ty: Type, place: Place) -> Value {
+        self.value_after(ty, Op::Fresh { place, slot: Slot::UNASSIGNED })
+    }
+
+    /// So many granules of what the instruction leaves in a vector register, or sees in its memory operand.
+    pub fn granules_after(&mut self, reg: Reg, granules: usize) -> Source {
+        let mut after = [Granule::Unknown; WHOLE];
+        for first in (0..granules).step_by(QUARTER) {
+            let value = self.fresh_after(Type::B128, Place { reg, offset: 4 * first as u8 });
+            after[first..first + QUARTER].copy_from_slice(&Granule::parts_of(value));
+        }
+        Source::Granules(after)
+    }
+
+    /// The contents of a mask register.
+    pub fn mask(&mut self, number: u8) -> Value {
+        if let Some(value) = self.masks[number as usize] {
+            return value;
+        }
+        let (place, slot) = (Place::whole(Reg::Mask(number)), Slot::UNASSIGNED);
+        let written = self.masks_written[number as usize];
+        let value = self.value(Type::B64, if written { Op::Fresh { place, slot } } else { Op::Live { place, slot } });
+        self.masks[number as usize] = Some(value);
+        value
     }
 
     // Addresses.
@@ -123,13 +191,12 @@ impl Builder {
             Source::Register(Reg::Vec(number)) => self.vectors[number as usize].granules,
             Source::Register(Reg::Gpr(number)) => padded(&self.generals[number as usize].granules),
             Source::Register(_) => padded(&[]),
-            Source::Value(value) => padded(&Granule::parts_of(value)),
-            Source::Wide(values) => padded(values.map(Granule::parts_of).as_flattened()),
+            Source::Granules(granules) => granules,
         }
     }
 
     /// A source's granules, of which those in `mask` that are untouched are logged now. They can be put elsewhere.
-    pub fn granules(&mut self, source: Source, mask: u8) -> [Granule; WHOLE] {
+    pub fn granules(&mut self, source: Source, mask: u16) -> [Granule; WHOLE] {
         if let Source::Register(reg) = source {
             self.log(reg, mask, Granule::Untouched);
         }
@@ -137,7 +204,7 @@ impl Builder {
     }
 
     /// The same, but unknown granules are logged as well: those in `mask` are all parts of values.
-    pub fn known_granules(&mut self, source: Source, mask: u8) -> [Granule; WHOLE] {
+    pub fn known_granules(&mut self, source: Source, mask: u16) -> [Granule; WHOLE] {
         if let Source::Register(reg) = source {
             self.log(reg, mask, Granule::Untouched);
             self.log(reg, mask, Granule::Unknown);
@@ -154,15 +221,37 @@ impl Builder {
 
     /// The low lanes of a source.
     pub fn read_lanes(&mut self, source: Source, ty: Type, lanes: usize) -> Vec<Value> {
-        if ty.granules() == 1 {
-            // One wide store logs all lanes; singles above the lowest cannot be logged alone anyway.
-            self.known_granules(source, mask(0, lanes));
+        if lanes > 1 {
+            // One wide store logs all lanes.
+            self.known_granules(source, mask(0, (lanes * ty.bytes()).div_ceil(4)));
         }
-        (0..lanes).map(|lane| self.read(source, lane * ty.granules(), ty)).collect()
+        (0..lanes).map(|lane| self.read_lane(source, lane, ty)).collect()
     }
 
-    /// Logs the granules in `mask` that are in this state, in one piece for each half of a vector register.
-    fn log(&mut self, reg: Reg, mask: u8, state: Granule) {
+    /// A lane of a source; lanes of two bytes are halves of granules.
+    pub fn read_lane(&mut self, source: Source, lane: usize, ty: Type) -> Value {
+        if ty.bytes() != 2 {
+            return self.read(source, lane * ty.granules(), ty);
+        }
+        let (at, upper) = (lane / 2, lane % 2 == 1);
+        let granules = self.known_granules(source, mask(at, 1));
+        let Granule::Part { value, index } = granules[at] else { return self.constant(ty, 0) };
+        match &self.block.stmts[value.index()] {
+            fpgrind_ir::Stmt { op: Op::Concat { parts }, .. }
+                if parts.len() == 2 && self.type_of(parts[upper as usize]) == ty =>
+            {
+                parts[upper as usize]
+            }
+            fpgrind_ir::Stmt { ty: Some(found), .. } if *found == ty => value,
+            _ => {
+                self.pinned.insert(value);
+                self.value(ty, Op::Half { from: value, granule: index, upper })
+            }
+        }
+    }
+
+    /// Logs the granules in `mask` that are in this state, in one piece for each quarter of a vector register.
+    fn log(&mut self, reg: Reg, mask: u16, state: Granule) {
         match reg {
             Reg::Gpr(number) => {
                 if self.generals[number as usize].granules.contains(&state) {
@@ -177,17 +266,17 @@ impl Builder {
             Reg::Vec(number) => {
                 let granules = self.vectors[number as usize].granules;
                 let in_state = (0..WHOLE).filter(|&g| granules[g] == state).fold(0, |set, g| set | 1 << g);
-                let wanted: u8 = mask & in_state;
+                let wanted: u16 = mask & in_state;
                 match wanted & 0b1111 {
                     0 => {}
                     0b0001 => self.log_piece(number, 0, 1, state),
                     0b0010 | 0b0011 => self.log_piece(number, 0, 2, state),
                     0b0100 | 0b1000 | 0b1100 => self.log_piece(number, 2, 2, state),
-                    _ => self.log_piece(number, 0, HALF, state),
+                    _ => self.log_piece(number, 0, QUARTER, state),
                 }
-                // No store but one reaches the upper half.
-                if wanted >> HALF != 0 {
-                    self.log_piece(number, HALF, HALF, state);
+                // No store but one reaches each of the others.
+                for first in [4, 8, 12].into_iter().filter(|first| wanted >> first & 0b1111 != 0) {
+                    self.log_piece(number, first, QUARTER, state);
                 }
             }
             _ => {}
@@ -232,18 +321,35 @@ impl Builder {
         match &self.block.stmts[value.index()].op {
             Op::Const { .. } | Op::Fresh { .. } => false,
             Op::Live { place, .. } => from_general || matches!(place.reg, Reg::Vec(_)),
-            Op::Extract { from, .. } => self.value_may_carry_float(*from, from_general),
+            Op::Extract { from, .. } | Op::Half { from, .. } => self.value_may_carry_float(*from, from_general),
             Op::Concat { parts } => parts.iter().any(|&part| self.value_may_carry_float(part, from_general)),
             _ => true,
         }
     }
 
     fn is_fresh(&self, granule: Granule) -> bool {
-        let Granule::Part { mut value, .. } = granule else { return granule == Granule::Unknown };
-        while let Op::Extract { from, .. } = self.block.stmts[value.index()].op {
+        matches!(self.origin(granule), None | Some(Op::Fresh { .. })) && granule != Granule::Untouched
+    }
+
+    /// Did a comparison make it?
+    pub fn is_mask(&self, granule: Granule) -> bool {
+        matches!(self.origin(granule), Some(Op::Mask { .. }))
+    }
+
+    /// The operation that made a granule.
+    fn origin(&self, granule: Granule) -> Option<&Op> {
+        let Granule::Part { mut value, .. } = granule else { return None };
+        while let Op::Extract { from, .. } | Op::Half { from, .. } = self.block.stmts[value.index()].op {
             value = from;
         }
-        matches!(self.block.stmts[value.index()].op, Op::Fresh { .. })
+        Some(&self.block.stmts[value.index()].op)
+    }
+
+    /// The value that begins at a granule, if it is a float that the block has computed.
+    pub fn computed_float(&self, granule: Granule, ty: Type) -> Option<Value> {
+        let Granule::Part { value, index: 0 } = granule else { return None };
+        let computed = matches!(self.block.stmts[value.index()].op, Op::Apply { .. } | Op::Pick { .. });
+        (computed && self.type_of(value) == ty).then_some(value)
     }
 
     // Writing.
@@ -269,6 +375,16 @@ impl Builder {
         self.generals[number as usize] = General { granules, logged, from_vector };
     }
 
+    pub fn exchange_generals(&mut self, a: u8, b: u8) {
+        self.generals.swap(a as usize, b as usize);
+        // What is untouched was in the other one.
+        for number in [a, b] {
+            if self.generals[number as usize].granules.contains(&Granule::Untouched) {
+                self.forget(Reg::Gpr(number));
+            }
+        }
+    }
+
     /// Something that is not followed has written the register.
     pub fn forget(&mut self, reg: Reg) {
         match reg {
@@ -276,14 +392,18 @@ impl Builder {
             Reg::Vec(number) => {
                 self.vectors[number as usize] = Vector { granules: [Granule::Unknown; WHOLE], written: [true; WHOLE] };
             }
+            Reg::Mask(number) => {
+                self.masks[number as usize] = None;
+                self.masks_written[number as usize] = true;
+            }
             _ => {}
         }
     }
 
-    /// The same, of a legacy instruction: it leaves the upper half of a vector register alone.
+    /// The same, of a legacy instruction: it leaves all but the lowest quarter of a vector register alone.
     pub fn forget_low(&mut self, reg: Reg) {
         match reg {
-            Reg::Vec(number) => (0..HALF).for_each(|at| self.write_vector(number, at, Granule::Unknown)),
+            Reg::Vec(number) => (0..QUARTER).for_each(|at| self.write_vector(number, at, Granule::Unknown)),
             _ => self.forget(reg),
         }
     }
@@ -298,12 +418,12 @@ impl Builder {
 
     /// Claims, to be checked, that the vector registers hold what the present instruction is said to have put there.
     pub fn check_changes(&mut self) {
-        for number in 0..16u8 {
+        for number in 0..VECTORS as u8 {
             let granules = self.vectors[number as usize].granules;
             let known =
-                |mask: u8| (0..WHOLE).all(|g| mask & 1 << g == 0 || matches!(granules[g], Granule::Part { .. }));
+                |mask: u16| (0..WHOLE).all(|g| mask & 1 << g == 0 || matches!(granules[g], Granule::Part { .. }));
             let changed = self.changed[number as usize];
-            // Halves are checked as the doubles that they mostly are; singles that no store can log alone, together.
+            // The lowest quarter is checked as the doubles that it mostly is; singles that no store can log alone, together.
             let mut one_value = |range: std::ops::Range<usize>| self.pieces(&granules[range]).len() == 1;
             let mut shapes = Vec::new();
             if changed & 0b1111 == 0b1111 && known(0b1111) && (one_value(0..4) || !one_value(0..2) || !one_value(2..4))
@@ -319,8 +439,10 @@ impl Builder {
                     shapes.push((2, 2));
                 }
             }
-            if changed >> HALF != 0 && known(0b1111 << HALF) {
-                shapes.push((HALF, HALF));
+            for first in [4, 8, 12] {
+                if changed >> first & 0b1111 != 0 && known(0b1111 << first) {
+                    shapes.push((first, QUARTER));
+                }
             }
             for (first, count) in shapes {
                 let value = match self.pieces(&granules[first..first + count])[..] {
@@ -328,20 +450,34 @@ impl Builder {
                     _ => self.assemble(&granules[first..first + count], opaque(count)),
                 };
                 let op = Op::Check { value, place: Place::vec(number, 4 * first as u8), slot: Slot::UNASSIGNED };
-                self.block.push(self.instr, When::After, None, op);
+                self.push(When::After, None, op);
             }
         }
     }
 
+    /// The registers were loaded from where they had been saved: all are as at the beginning of a block.
+    pub fn registers_restored(&mut self) {
+        self.vectors = [Vector::UNTOUCHED; VECTORS];
+    }
+
     /// Leaves behind what the registers hold for the blocks that follow.
     pub fn finish(mut self) -> Block {
-        for number in 0..16u8 {
+        self.leave_registers();
+        crate::x87::finish(&mut self);
+        self.block
+    }
+
+    /// Says what the registers hold, as if the block ended here.
+    pub fn leave_registers(&mut self) {
+        for number in 0..VECTORS as u8 {
             let Vector { granules, written } = self.vectors[number as usize];
             // A newly made float has no shadow: dropping the old one says the same as logging it would. Neither has an upper
-            // half that is zero, as most instructions of AVX leave it and vzeroupper all at once.
-            let zeroed = self.constant_bits(&granules[HALF..]) == Some(0);
+            // part that is zero, as most instructions of AVX leave it and vzeroupper all at once.
+            let zeroed: [bool; WHOLE] = std::array::from_fn(|g| self.constant_bits(&granules[g..g + 1]) == Some(0));
+            let zero_from = WHOLE - zeroed.iter().rev().take_while(|zeroed| **zeroed).count();
+            let upper = zero_from.next_multiple_of(QUARTER).max(QUARTER);
             let fresh: [bool; WHOLE] =
-                std::array::from_fn(|g| written[g] && (g >= HALF && zeroed || self.is_fresh(granules[g])));
+                std::array::from_fn(|g| written[g] && (g >= upper || self.is_fresh(granules[g])));
             let kept: [Granule; WHOLE] =
                 std::array::from_fn(|g| if written[g] && !fresh[g] { granules[g] } else { Granule::Unknown });
             for (at, value) in self.pieces(&kept) {
@@ -364,12 +500,12 @@ impl Builder {
                 }
             }
         }
-        self.block
+        self.vectors.iter_mut().for_each(|vector| vector.written = [false; WHOLE]);
     }
 }
 
 /// The granules of a source, and what is never asked for above them.
-fn padded(granules: &[Granule]) -> [Granule; WHOLE] {
+pub fn padded(granules: &[Granule]) -> [Granule; WHOLE] {
     std::array::from_fn(|at| granules.get(at).copied().unwrap_or(Granule::Unknown))
 }
 
@@ -382,6 +518,6 @@ pub fn opaque(granules: usize) -> Type {
 }
 
 /// The bits of so many granules.
-pub fn mask(first: usize, count: usize) -> u8 {
-    (((1u16 << count) - 1) << first) as u8
+pub fn mask(first: usize, count: usize) -> u16 {
+    (((1u32 << count) - 1) << first) as u16
 }

@@ -1,12 +1,17 @@
 //! Logic on bits, by lanes that leave floats whole, and without computing what a constant mask decides.
 
 use crate::builder::{Builder, Source, mask, opaque};
-use crate::registers::{Granule, HALF, WHOLE};
+use crate::registers::{Granule, QUARTER, WHOLE};
 use fpgrind_ir::{BitOp, Op, Reg, Value};
 
-/// `destination = op(a, b)` in the low granules, where `a` or `b` may be the destination.
-pub fn lower(builder: &mut Builder, op: BitOp, destination: Reg, [a, b]: [Source; 2], granules: usize) {
-    let Reg::Vec(number) = destination else { return builder.forget(destination) };
+/// `op(a, b)` in the low granules. None is where the result is what `destination`, which may be `a` or `b`, holds already.
+pub fn lower(
+    builder: &mut Builder,
+    op: BitOp,
+    destination: Option<Reg>,
+    [a, b]: [Source; 2],
+    granules: usize,
+) -> [Option<Granule>; WHOLE] {
     let cancels = matches!(op, BitOp::Xor | BitOp::AndNot) && a == b;
     let mut results: [Option<Granule>; WHOLE] = [None; WHOLE];
     let mut first = 0;
@@ -20,9 +25,87 @@ pub fn lower(builder: &mut Builder, op: BitOp, destination: Reg, [a, b]: [Source
         }
         first += count;
     }
-    for (at, granule) in results.into_iter().enumerate() {
-        if let Some(granule) = granule {
-            builder.write_vector(number, at, granule);
+    results
+}
+
+/// The same of three arguments, by a table with a bit for each combination of their bits, the first argument's the highest.
+pub fn ternary(builder: &mut Builder, table: u8, [a, b, c]: [Source; 3], granules: usize) -> Source {
+    let [clear, set] = [table & 15, table >> 4].map(|half| Two::of(half));
+    let mut logic = Logic { builder, granules, b, c };
+    match (clear, set) {
+        (clear, set) if clear == set => logic.two(set),
+        (Two::ZERO, set) => {
+            let set = logic.two(set);
+            logic.apply(BitOp::And, a, set)
+        }
+        (clear, Two::ZERO) => {
+            let clear = logic.two(clear);
+            logic.apply(BitOp::AndNot, a, clear)
+        }
+        (clear, Two::ONES) => {
+            let clear = logic.two(clear);
+            logic.apply(BitOp::Or, a, clear)
+        }
+        (clear, set) if clear.0 == set.0 ^ 15 => {
+            let clear = logic.two(clear);
+            logic.apply(BitOp::Xor, a, clear)
+        }
+        (clear, set) => {
+            let [clear, set] = [clear, set].map(|half| logic.two(half));
+            let set = logic.apply(BitOp::And, a, set);
+            let clear = logic.apply(BitOp::AndNot, a, clear);
+            logic.apply(BitOp::Or, set, clear)
+        }
+    }
+}
+
+/// A function of two bits: a bit of the table for each combination.
+#[derive(Clone, Copy, PartialEq)]
+struct Two(u8);
+
+impl Two {
+    const ZERO: Two = Two(0);
+    const ONES: Two = Two(15);
+
+    fn of(table: u8) -> Two {
+        Two(table & 15)
+    }
+}
+
+struct Logic<'a> {
+    builder: &'a mut Builder,
+    granules: usize,
+    b: Source,
+    c: Source,
+}
+
+impl Logic<'_> {
+    fn apply(&mut self, op: BitOp, a: Source, b: Source) -> Source {
+        let results = lower(self.builder, op, None, [a, b], self.granules);
+        Source::Granules(results.map(|granule| granule.unwrap_or(Granule::Unknown)))
+    }
+
+    fn constant(&mut self, bits: u32) -> Source {
+        let value = self.builder.constant(fpgrind_ir::Type::B32, bits as u128);
+        Source::Granules([Granule::Part { value, index: 0 }; WHOLE])
+    }
+
+    fn two(&mut self, Two(table): Two) -> Source {
+        let (b, c) = (self.b, self.c);
+        match table {
+            0b0000 => self.constant(0),
+            0b1111 => self.constant(u32::MAX),
+            0b1100 => b,
+            0b1010 => c,
+            0b1000 => self.apply(BitOp::And, b, c),
+            0b1110 => self.apply(BitOp::Or, b, c),
+            0b0110 => self.apply(BitOp::Xor, b, c),
+            0b0100 => self.apply(BitOp::AndNot, c, b),
+            0b0010 => self.apply(BitOp::AndNot, b, c),
+            _ => {
+                let (complement, ones) = (self.two(Two(table ^ 15)), self.constant(u32::MAX));
+                self.apply(BitOp::Xor, complement, ones)
+            }
         }
     }
 }
@@ -42,7 +125,7 @@ fn is_whole(builder: &Builder, source: Source, first: usize) -> bool {
 fn lane(
     builder: &mut Builder,
     op: BitOp,
-    destination: Reg,
+    destination: Option<Reg>,
     args: [Source; 2],
     first: usize,
     results: &mut [Option<Granule>],
@@ -57,7 +140,7 @@ fn lane(
             fill(results, value);
         }
         Some(Decided::Argument(arg)) => {
-            if args[arg] != Source::Register(destination) {
+            if destination.is_none_or(|reg| args[arg] != Source::Register(reg)) {
                 let granules = builder.granules(args[arg], mask(first, count));
                 for (result, granule) in results.iter_mut().zip(&granules[first..]) {
                     *result = Some(*granule);
@@ -70,9 +153,9 @@ fn lane(
         }
         None => {
             if count == 1 {
-                // The other granules of the half come next: one piece logs them all.
+                // The other granules of the quarter come next: one piece logs them all.
                 for source in args {
-                    builder.granules(source, mask(first / HALF * HALF, HALF));
+                    builder.granules(source, mask(first / QUARTER * QUARTER, QUARTER));
                 }
             }
             let args = args.map(|source| builder.read(source, first, opaque(count)));

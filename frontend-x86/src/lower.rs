@@ -1,342 +1,348 @@
 //! What an instruction of the tables does, said through the builder.
 
+mod arithmetic;
+mod conversions;
+mod general;
+mod moves;
+mod scattered;
+
 use crate::LiftOptions;
-use crate::builder::{Builder, Source, mask};
+use crate::builder::{Builder, Source};
 use crate::logic;
-use crate::operands::{Operand, operand, register, source};
-use crate::registers::{Granule, HALF, WHOLE};
-use crate::tables::{Entry, Operation, Pattern, Pick, Rest, lookup};
-use fpgrind_ir::{Op, Operator, Reg, Relation, Rounding, Rule, Type, Value};
-use iced_x86::{EncodingKind, Instruction, OpKind};
+use crate::operands::{Form, Operand, address, at, operand, register, source};
+use crate::registers::{Granule, QUARTER, WHOLE};
+use crate::tables::{Lanes, Operation, lookup};
+use fpgrind_ir::{Op, Place, Reg, Rule, Type, Value};
+use iced_x86::{Code, Instruction, OpKind};
+
+/// An instruction that is being lowered.
+struct Lowering<'a> {
+    builder: &'a mut Builder,
+    instr: &'a Instruction,
+    form: Form,
+    options: &'a LiftOptions<'a>,
+}
 
 /// Lowers an instruction; nothing if it is not lifted, or not in this form.
 pub fn lower(builder: &mut Builder, instr: &Instruction, options: &LiftOptions) -> Option<()> {
-    let entry = lookup(instr.code())?;
-    match entry.operation {
-        Operation::ZeroVectors { from } => (0..16).for_each(|number| zero(builder, number, from..WHOLE)),
-        Operation::RestoreState => {
-            (0..16).for_each(|number| builder.forget(Reg::Vec(number)));
-            let value = builder.fresh_after(Type::B32, Reg::Mxcsr);
-            builder.effect(Op::SetMxcsr { value });
-        }
-        Operation::SetMxcsr => {
-            let args = arguments(builder, instr, entry, options)?;
-            let value = builder.read(*args.first()?, 0, Type::B32);
-            builder.effect(Op::SetMxcsr { value });
-        }
-        Operation::Compare { ty } => {
-            let args = arguments(builder, instr, entry, options)?;
-            let args = [builder.read(*args.first()?, 0, ty), builder.read(*args.get(1)?, 0, ty)];
-            builder.flags = Some(builder.value(Type::Flags, Op::Compare { args }));
-        }
-        Operation::Opaque { granules } => {
-            let destination = operand(builder, instr, 0)?;
-            write(builder, instr, destination, entry.rest, &vec![Granule::Unknown; granules])?;
-        }
-        Operation::Rearrange(pattern) => {
-            let picks = match pattern {
-                Pattern::Fixed(picks) => picks,
-                Pattern::ByImmediate(picks) => &picks(instr.immediate8())?,
-                Pattern::ByControl { control, pick } => {
-                    let control = constants(builder, instr, control, options)?;
-                    &[0, 1, 2, 3, 4, 5, 6, 7].map(|at| pick(at, control))
-                }
-            };
-            rearrange(builder, instr, entry, picks, options)?;
-        }
-        Operation::MoveLow { granules } => {
-            let from_memory = matches!(instr.op_kind(1), OpKind::Memory);
-            let picks: [Pick; HALF] = std::array::from_fn(|granule| match granule as u8 {
-                moved if (moved as usize) < granules => Pick::B(moved),
-                _ if from_memory => Pick::Zero,
-                kept => Pick::A(kept),
-            });
-            rearrange(builder, instr, entry, &picks, options)?;
-        }
-        Operation::Logic(op) => {
-            let Operand::Register(destination) = operand(builder, instr, 0)? else { return None };
-            let args = arguments(builder, instr, entry, options)?;
-            logic::lower(builder, op, destination, [*args.first()?, *args.get(1)?], vector_granules(instr));
-            if let Reg::Vec(number) = destination {
-                write_rest(builder, instr, number, entry.rest, vector_granules(instr));
+    let operation = operation(instr.code())?;
+    let form = Form::of(instr);
+    Lowering { builder, instr, form, options }.lower(operation)
+}
+
+/// What an encoding means. Mnemonics are shared by instructions on MMX registers, which are not followed, and two by strings.
+pub fn operation(code: Code) -> Option<Operation> {
+    match code {
+        Code::Movsd_m32_m32 => return Some(Operation::General(crate::tables::General::MoveString { bytes: 4 })),
+        Code::Cmpsd_m32_m32 => return None,
+        _ if crate::coverage::names_mmx(code) => return None,
+        _ => {}
+    }
+    lookup(code.mnemonic()).copied()
+}
+
+impl Lowering<'_> {
+    fn lower(&mut self, operation: Operation) -> Option<()> {
+        match operation {
+            Operation::Apply { operator, lanes } => self.apply(operator, lanes, false),
+            Operation::ApplyLogged { operator, lanes } => self.apply(operator, lanes, true),
+            Operation::Fused { operators, lanes, order } => self.fused(operators, lanes, order),
+            Operation::Alternate { even, odd, ty } => self.alternate([even, odd], ty),
+            Operation::Horizontal { operator, ty } => self.horizontal(operator, ty),
+            Operation::DotProduct { ty } => self.dot_product(ty),
+            Operation::DotProductOfHalves => self.dot_product_of_halves(),
+            Operation::Complex { conjugate, accumulate, scalar } => self.complex(conjugate, accumulate, scalar),
+            Operation::Round { lanes } => self.round(lanes),
+            Operation::RoundScaled { lanes, remainder } => self.round_scaled(lanes, remainder),
+            Operation::Mantissa { lanes } => self.mantissa(lanes),
+            Operation::OneOf { lanes, arguments } => self.one_of(lanes, arguments),
+            Operation::Cast { from, to, scalar } => self.cast(from, to, scalar),
+            Operation::CastEverySecond { from, to, odd } => self.cast_every_second(from, to, odd),
+            Operation::CastTwo { from, to } => self.cast_two(from, to),
+            Operation::ToInt { lanes, bytes, rounding, signed } => self.to_int(lanes, bytes, rounding, signed),
+            Operation::Leaf { lanes, of, .. } => self.leaf(lanes, of),
+            Operation::Exponents { ty } => self.exponents(ty),
+            Operation::Mask { lanes } => self.mask(lanes),
+            Operation::Compare { ty } => self.compare(ty),
+            Operation::Signs { ty } => self.signs(ty),
+            Operation::Logic { op, element } => {
+                let Operand::Register(destination) = operand(self.builder, self.instr, 0)? else { return None };
+                let args = self.arguments(2, element)?;
+                let granules = self.form.granules();
+                let results = logic::lower(self.builder, op, Some(destination), [args[0], args[1]], granules);
+                let old = self.builder.peek(Source::Register(destination));
+                let stays = results.map(|granule| granule.is_none());
+                let results = std::array::from_fn::<_, WHOLE, _>(|at| results[at].unwrap_or(old[at]));
+                self.write_granules(&results[..granules], element, &stays)
+            }
+            Operation::Ternary { element } => {
+                let destination = Source::Register(register(self.instr.op0_register())?);
+                let args = self.arguments(2, element)?;
+                let granules = self.form.granules();
+                let table = self.instr.immediate8();
+                let result = logic::ternary(self.builder, table, [destination, args[0], args[1]], granules);
+                let result = self.builder.granules(result, 0);
+                self.write_granules(&result[..granules], element, &[false; WHOLE])
+            }
+            Operation::Select { ty } => self.select(ty),
+            Operation::Blend { ty } => self.blend(ty),
+            Operation::Rearrange { pattern, element } => self.rearrange_by(pattern, element),
+            Operation::MoveLow { ty } => self.move_low(ty),
+            Operation::Permute { ty, by } => self.permute(ty, by),
+            Operation::Halves(halves) => self.halves(halves),
+            Operation::Compress { ty } => self.compress(ty),
+            Operation::Expand { ty } => self.expand(ty),
+            Operation::Gather { ty, index } => self.gather(ty, index),
+            Operation::Scatter { ty, index } => self.scatter(ty, index),
+            Operation::MaskedMove { ty } => self.masked_move(ty),
+            Operation::General(general) => self.general(general),
+            Operation::SetMxcsr => {
+                let from = source(self.builder, self.instr, 0, self.options)?;
+                let value = self.builder.read(from, 0, Type::B32);
+                self.builder.effect(Op::SetMxcsr { value });
+                Some(())
+            }
+            Operation::SaveState => {
+                let addr = address(self.builder, self.instr)?;
+                self.builder.leave_registers();
+                self.builder.effect(Op::Save { addr });
+                Some(())
+            }
+            Operation::RestoreState => {
+                let addr = address(self.builder, self.instr)?;
+                self.builder.effect(Op::Restore { addr });
+                self.builder.registers_restored();
+                let value = self.builder.fresh_after(Type::B32, Place::whole(Reg::Mxcsr));
+                self.builder.effect(Op::SetMxcsr { value });
+                Some(())
+            }
+            Operation::ZeroVectors { from } => {
+                (0..16).for_each(|number| self.zero(number, from..WHOLE));
+                Some(())
             }
         }
-        Operation::Apply { .. }
-        | Operation::Horizontal { .. }
-        | Operation::Alternate { .. }
-        | Operation::Round { .. }
-        | Operation::Select { .. }
-        | Operation::Cast { .. }
-        | Operation::Mask { .. }
-        | Operation::ToInt { .. } => {
-            let args = arguments(builder, instr, entry, options)?;
-            let results = compute(builder, instr, entry.operation, &args);
-            let destination = operand(builder, instr, 0)?;
-            write(builder, instr, destination, entry.rest, &results)?;
-        }
     }
-    Some(())
-}
 
-/// The arguments, loaded where they lie in memory.
-fn arguments(builder: &mut Builder, instr: &Instruction, entry: &Entry, options: &LiftOptions) -> Option<Vec<Source>> {
-    let mut args = Vec::new();
-    for &number in entry.sources {
-        let operand = operand(builder, instr, number)?;
-        args.push(source(builder, operand, options));
+    // Arguments.
+
+    /// How many lanes of a width there are.
+    fn count(&self, lanes: Lanes) -> usize {
+        if lanes.scalar { 1 } else { self.form.bytes / lanes.ty.bytes() }
     }
-    Some(args)
-}
 
-/// The granules of the result of an operation on typed lanes.
-fn compute(builder: &mut Builder, instr: &Instruction, operation: Operation, args: &[Source]) -> Vec<Granule> {
-    match operation {
-        Operation::Apply { operator, ty, lanes } => {
-            lanewise(builder, args, ty, lanes, |builder, _, args| builder.value(ty, applied(operator, args)))
+    /// The last operands, as many as wanted, loaded where they lie in memory. Under a mask memory is read by elements.
+    fn arguments(&mut self, count: u32, element: usize) -> Option<Vec<Source>> {
+        let first = self.form.operands.checked_sub(count)?;
+        (first..self.form.operands).map(|number| self.argument(number, element)).collect()
+    }
+
+    fn argument(&mut self, number: u32, element: usize) -> Option<Source> {
+        let in_memory = self.instr.op_kind(number) == OpKind::Memory;
+        if in_memory && self.form.mask.is_some() {
+            return self.masked_operand(number, element);
         }
-        Operation::Alternate { even, odd, ty } => {
-            lanewise(builder, args, ty, vector_granules(instr) / ty.granules(), |builder, lane, args| {
-                let operator = if lane % 2 == 0 { even } else { odd };
-                builder.value(ty, applied(operator, args))
+        source(self.builder, self.instr, number, self.options)
+    }
+
+    /// The operand in memory of an instruction under a mask, which must not be read where the mask leaves it out.
+    fn masked_operand(&mut self, number: u32, element: usize) -> Option<Source> {
+        let Operand::Memory { addr, bytes } = operand(self.builder, self.instr, number)? else { return None };
+        let broadcast = self.instr.is_broadcast();
+        let bytes = if broadcast { self.instr.op_code().memory_size().size() } else { bytes };
+        let granules = (bytes / 4).max(1);
+        let seen = self.builder.granules_after(Reg::Operand, granules.next_multiple_of(QUARTER));
+        self.recalled(seen, element, bytes / element, |lane| if broadcast { addr } else { at(addr, element * lane) })
+    }
+
+    /// Lanes whose bits are known and which lie at these addresses, each where its bit of the mask is set.
+    fn recalled(
+        &mut self,
+        bits: Source,
+        element: usize,
+        lanes: usize,
+        addr: impl Fn(usize) -> fpgrind_ir::Addr,
+    ) -> Option<Source> {
+        let ty = Type::bits_of(element)?;
+        let values: Vec<Option<Value>> = (0..lanes)
+            .map(|lane| {
+                let bits = self.builder.read_lane(bits, lane, ty);
+                let guard = self.form.guard(self.builder, lane);
+                let addr = addr(lane);
+                Some(self.builder.guarded(guard, |builder| builder.value(ty, Op::Recall { addr, bits })))
             })
-        }
-        Operation::Round { ty, lanes } => {
-            // Bit 2 says that MXCSR decides, else bits 0 and 1 do (Intel SDM, ROUNDPD).
-            let operator = match instr.immediate8() & 7 {
-                0 => Operator::RoundEven,
-                1 => Operator::Floor,
-                2 => Operator::Ceil,
-                3 => Operator::Trunc,
-                _ => Operator::Nearbyint,
-            };
-            lanewise(builder, args, ty, lanes, |builder, _, args| builder.value(ty, applied(operator, args)))
-        }
-        Operation::Select { ty } => {
-            let mask = args.get(2).copied().unwrap_or(Source::Register(Reg::Vec(0)));
-            let args: Vec<Source> = args.iter().take(2).copied().chain([mask]).collect();
-            lanewise(builder, &args, ty, vector_granules(instr) / ty.granules(), |builder, _, args| {
-                builder.value(
-                    ty,
-                    Op::Pick { control: args[2], rule: Rule::Bit(8 * ty.bytes() as u8 - 1), from: args[..2].to_vec() },
-                )
+            .collect();
+        let granules = self.granules_of_lanes(&values, element, None);
+        Some(Source::Granules(crate::builder::padded(&granules)))
+    }
+
+    /// What the instruction leaves in its destination, if that is a vector register: so many lanes of a type.
+    fn left(&mut self, ty: Type, lanes: usize) -> Option<Vec<Value>> {
+        let reg = register(self.instr.op0_register()).filter(|reg| matches!(reg, Reg::Vec(_)))?;
+        let after = self.builder.granules_after(reg, (lanes * ty.bytes()).div_ceil(16) * QUARTER);
+        Some((0..lanes).map(|lane| self.builder.read_lane(after, lane, ty)).collect())
+    }
+
+    // Results.
+
+    /// One value for each lane, made under the mask.
+    fn lanewise(
+        &mut self,
+        args: &[Source],
+        ty: Type,
+        lanes: usize,
+        mut lane_value: impl FnMut(&mut Builder, usize, Vec<Value>) -> Value,
+    ) -> Vec<Option<Value>> {
+        let args: Vec<Vec<Value>> = args.iter().map(|&arg| self.builder.read_lanes(arg, ty, lanes)).collect();
+        (0..lanes)
+            .map(|lane| {
+                let args = args.iter().map(|arg| arg[lane]).collect();
+                let guard = self.form.guard(self.builder, lane);
+                Some(self.builder.guarded(guard, |builder| lane_value(builder, lane, args)))
             })
-        }
-        Operation::Cast { from, to, lanes } => {
-            lanewise(builder, args, from, lanes, |builder, _, args| builder.value(to, applied(Operator::Cast, args)))
-        }
-        Operation::Mask { ty, lanes } => {
-            // Legacy encodings look at three bits of the immediate, VEX at five, of which the fifth changes only which NaNs
-            // raise an exception (Intel SDM, CMPPS).
-            let bits = if instr.encoding() == EncodingKind::Legacy { 7 } else { 15 };
-            let relation = Relation::ALL[instr.immediate8() as usize & bits];
-            let mask_type = Type::bits_of(ty.bytes()).unwrap_or(Type::B64);
-            lanewise(builder, args, ty, lanes, |builder, _, args| {
-                builder.value(mask_type, Op::Mask { relation, args: [args[0], args[1]] })
-            })
-        }
-        Operation::Horizontal { operator, ty } => {
-            // Halves do not mix: each takes the pairs of one argument, then those of the other.
-            let (lanes, lanes_of_half) = (vector_granules(instr) / ty.granules(), HALF / ty.granules());
-            let args: Vec<Vec<Value>> = args.iter().map(|&arg| builder.read_lanes(arg, ty, lanes)).collect();
-            let mut results = Vec::new();
-            for half in (0..lanes).step_by(lanes_of_half) {
-                for pair in args.iter().flat_map(|arg| arg[half..half + lanes_of_half].chunks(2)) {
-                    let value = builder.value(ty, applied(operator, pair.to_vec()));
-                    results.extend(granules_of(ty, value));
-                }
-            }
-            results
-        }
-        Operation::ToInt { ty, lanes, bytes, rounding } => {
-            for &arg in args {
-                for value in builder.read_lanes(arg, ty, lanes) {
-                    builder.effect(Op::ToInt { value, rounding, bytes, signed: true });
-                }
-            }
-            vec![Granule::Unknown; lanes * bytes as usize / 4]
-        }
-        _ => Vec::new(),
+            .collect()
     }
-}
 
-/// The operator as MXCSR says; what comes out can be computed again.
-fn applied(operator: Operator, args: Vec<Value>) -> Op {
-    Op::Apply { operator, args, rounding: Rounding::Current, result: None }
-}
-
-/// One value for each lane of the arguments.
-fn lanewise(
-    builder: &mut Builder,
-    args: &[Source],
-    ty: Type,
-    lanes: usize,
-    lane_value: impl Fn(&mut Builder, usize, Vec<Value>) -> Value,
-) -> Vec<Granule> {
-    let args: Vec<Vec<Value>> = args.iter().map(|&arg| builder.read_lanes(arg, ty, lanes)).collect();
-    let mut results = Vec::new();
-    for lane in 0..lanes {
-        let value = lane_value(builder, lane, args.iter().map(|arg| arg[lane]).collect());
-        results.extend(granules_of(builder.type_of(value), value));
-    }
-    results
-}
-
-fn granules_of(ty: Type, value: Value) -> impl Iterator<Item = Granule> {
-    (0..ty.granules() as u8).map(move |index| Granule::Part { value, index })
-}
-
-/// Granules of the vectors that an instruction works on.
-fn vector_granules(instr: &Instruction) -> usize {
-    if instr.op0_register().is_ymm() { WHOLE } else { HALF }
-}
-
-fn zero(builder: &mut Builder, number: u8, granules: std::ops::Range<usize>) {
-    let zero = builder.zero();
-    granules.for_each(|at| builder.write_vector(number, at, zero));
-}
-
-/// The destination's low granules become these, and the others what the instruction makes of them.
-fn write(
-    builder: &mut Builder,
-    instr: &Instruction,
-    destination: Operand,
-    rest: Rest,
-    granules: &[Granule],
-) -> Option<()> {
-    match destination {
-        Operand::Register(Reg::Vec(number)) => {
-            for (at, granule) in granules.iter().enumerate() {
-                builder.write_vector(number, at, *granule);
-            }
-            write_rest(builder, instr, number, rest, granules.len());
-        }
-        Operand::Register(reg) => builder.forget(reg),
-        Operand::Memory { .. } | Operand::Immediate(_) => return None,
-    }
-    Some(())
-}
-
-fn write_rest(builder: &mut Builder, instr: &Instruction, number: u8, rest: Rest, reached: usize) {
-    match rest {
-        Rest::Keep => {}
-        Rest::ZeroLow => zero(builder, number, reached..HALF),
-        Rest::Zero => zero(builder, number, reached..WHOLE),
-        Rest::From(operand) => {
-            // Compilers do not use what a scalar instruction carries along, so it is not worth logging.
-            if let Some(from) = register(instr.op_register(operand)).filter(|from| *from != Reg::Vec(number)) {
-                let granules = builder.peek(Source::Register(from));
-                for (at, &granule) in granules.iter().enumerate().take(HALF).skip(reached) {
-                    let known = matches!(granule, Granule::Part { .. });
-                    builder.write_vector(number, at, if known { granule } else { Granule::Unknown });
-                }
-            }
-            zero(builder, number, HALF..WHOLE);
-        }
-    }
-}
-
-/// The contents of an operand, if they are constant.
-fn constants(builder: &mut Builder, instr: &Instruction, number: u32, options: &LiftOptions) -> Option<[u32; WHOLE]> {
-    let operand = operand(builder, instr, number)?;
-    let control = source(builder, operand, options);
-    let granules = builder.peek(control);
-    let mut bits = [0; WHOLE];
-    for at in 0..vector_granules(instr) {
-        bits[at] = builder.constant_bits(&granules[at..at + 1])? as u32;
-    }
-    Some(bits)
-}
-
-/// Moves granules. Nothing is computed, and nothing is logged but what was not known.
-fn rearrange(
-    builder: &mut Builder,
-    instr: &Instruction,
-    entry: &Entry,
-    picks: &[Pick],
-    options: &LiftOptions,
-) -> Option<()> {
-    let destination = operand(builder, instr, 0)?;
-    let picks = match destination {
-        Operand::Register(Reg::Gpr(_)) => &picks[..2],
-        Operand::Memory { granules, .. } => &picks[..picks.len().min(granules)],
-        _ => &picks[..picks.len().min(vector_granules(instr))],
-    };
-    // What stays where it is is not read, and neither is an argument of which nothing else is taken.
-    let in_place = |argument: usize| match (destination, entry.sources.get(argument)) {
-        (Operand::Register(reg @ Reg::Vec(_)), Some(&number)) => {
-            instr.op_kind(number) == OpKind::Register && register(instr.op_register(number)) == Some(reg)
-        }
-        _ => false,
-    };
-    let in_place = [in_place(0), in_place(1)];
-    let stays = |at: usize, pick: Pick| match pick {
-        Pick::A(granule) => in_place[0] && granule as usize == at,
-        Pick::B(granule) => in_place[1] && granule as usize == at,
-        Pick::Zero => false,
-    };
-    let mut needed = [0u8; 2];
-    for (_, pick) in picks.iter().enumerate().filter(|&(at, &pick)| !stays(at, pick)) {
-        match *pick {
-            Pick::A(granule) => needed[0] |= mask(granule as usize, 1),
-            Pick::B(granule) => needed[1] |= mask(granule as usize, 1),
-            Pick::Zero => {}
-        }
-    }
-    let mut args = [[Granule::Unknown; WHOLE]; 2];
-    let mut last = None;
-    for (argument, &number) in entry.sources.iter().enumerate() {
-        if needed[argument] == 0 {
-            continue;
-        }
-        let operand = operand(builder, instr, number)?;
-        let from = source(builder, operand, options);
-        last = Some(from);
-        args[argument] = match (destination, from) {
-            (Operand::Memory { .. }, Source::Register(Reg::Vec(_))) => builder.known_granules(from, needed[argument]),
-            // Integers are stored all the time: only what may be a float and is known is followed.
-            (Operand::Memory { .. }, _) => {
-                let granules = builder.peek(from);
-                let follow = match operand {
-                    Operand::Immediate(bits) => is_float_constant(bits, picks.len()),
-                    _ => granules[..picks.len()].iter().any(|&granule| builder.likely_carries_float(granule)),
+    /// The destination takes these lanes of so many bytes each, lanes without a value being unknown; under the mask, if there is one.
+    /// Above them it becomes zero, or what it was, or what another operand is there.
+    fn write_lanes(&mut self, results: &[Option<Value>], element: usize, scalar: bool) -> Option<()> {
+        match operand(self.builder, self.instr, 0)? {
+            Operand::Register(Reg::Vec(number)) => {
+                let results = self.merged(Source::Register(Reg::Vec(number)), results, element);
+                // Of three operands the first source carries its upper part along, of fused ones the destination itself does, and of four none.
+                let carried = match self.form.operands {
+                    _ if !scalar => None,
+                    _ if self.form.legacy => Some(Reg::Vec(number)),
+                    3 => register(self.instr.op_register(if self.is_fused() { 0 } else { 1 })),
+                    2 => Some(Reg::Vec(number)),
+                    _ => None,
                 };
-                if !follow {
-                    return Some(());
+                let granules = self.granules_of_lanes(&results, element, carried);
+                for (at, granule) in granules.iter().enumerate() {
+                    self.builder.write_vector(number, at, *granule);
                 }
-                granules
+                self.write_rest(number, granules.len(), carried);
             }
-            _ => builder.granules(from, needed[argument]),
-        };
-        // Of a granule in memory there is only one, whichever insertps names (Intel SDM, INSERTPS).
-        if let Operand::Memory { granules: 1, .. } = operand {
-            args[argument] = [args[argument][0]; WHOLE];
-        }
-    }
-    let mut granules = Vec::new();
-    for pick in picks {
-        granules.push(match *pick {
-            Pick::A(granule) => args[0][granule as usize],
-            Pick::B(granule) => args[1][granule as usize],
-            Pick::Zero => builder.zero(),
-        });
-    }
-    match destination {
-        Operand::Register(Reg::Vec(number)) => {
-            for (at, granule) in granules.into_iter().enumerate().filter(|&(at, _)| !stays(at, picks[at])) {
-                builder.write_vector(number, at, granule);
+            Operand::Register(reg) => self.builder.forget(reg),
+            Operand::Memory { addr, .. } => {
+                for (lane, value) in results.iter().enumerate() {
+                    let guard = self.form.guard(self.builder, lane);
+                    if let Some(value) = *value {
+                        let addr = at(addr, element * lane);
+                        self.builder.guarded(guard, |builder| builder.effect(Op::Store { addr, value }));
+                    }
+                }
             }
-            write_rest(builder, instr, number, entry.rest, picks.len());
+            Operand::Immediate(_) => return None,
         }
-        Operand::Register(Reg::Gpr(number)) => builder.write_general(number, [granules[0], granules[1]], last?),
-        Operand::Memory { addr, .. } => builder.store(addr, &granules),
-        _ => return None,
+        Some(())
     }
-    Some(())
-}
 
-/// Could a program mean a float by storing this immediate? Compilers store 0.0, 0.0f and other floats of four bytes so. If
-/// it went unnoticed, a shadow of a computed zero would outlive the zero that is written over it: the bits are the same.
-fn is_float_constant(bits: u64, granules: usize) -> bool {
-    let magnitude = f32::from_bits(bits as u32).abs();
-    bits == 0 || granules == 1 && (1e-6..1e9).contains(&magnitude)
+    fn is_fused(&self) -> bool {
+        matches!(
+            operation(self.instr.code()),
+            Some(Operation::Fused { .. } | Operation::Complex { accumulate: true, .. })
+        )
+    }
+
+    /// The lanes where the mask lets them, else what `otherwise` has there, or zero.
+    fn merged(&mut self, otherwise: Source, results: &[Option<Value>], element: usize) -> Vec<Option<Value>> {
+        let Some(mask) = self.form.mask else { return results.to_vec() };
+        let control = self.builder.mask(mask);
+        let mut merged = Vec::new();
+        for (lane, value) in results.iter().enumerate() {
+            // What is left alone of a lane that is not followed cannot be told from it.
+            let Some(value) = *value else {
+                merged.push(None);
+                continue;
+            };
+            let ty = self.builder.type_of(value);
+            let old = if self.form.zeroing {
+                self.builder.constant(ty, 0)
+            } else {
+                debug_assert_eq!(ty.bytes(), element);
+                self.builder.read_lane(otherwise, lane, ty)
+            };
+            let op = Op::Pick { control, rule: Rule::Bit(lane as u8), from: vec![old, value] };
+            merged.push(Some(self.builder.value(ty, op)));
+        }
+        merged
+    }
+
+    /// Lanes as granules: those of two bytes in pairs, a single one with the other half of the granule that is carried along.
+    fn granules_of_lanes(&mut self, lanes: &[Option<Value>], element: usize, carried: Option<Reg>) -> Vec<Granule> {
+        let mut granules = Vec::new();
+        if element != 2 {
+            for value in lanes {
+                granules.extend((0..element as u8 / 4).map(|index| match *value {
+                    Some(value) => Granule::Part { value, index },
+                    None => Granule::Unknown,
+                }));
+            }
+            return granules;
+        }
+        for pair in lanes.chunks(2) {
+            let upper = match (pair, carried) {
+                (&[_, upper], _) => upper,
+                (_, Some(reg)) => Some(self.builder.read_lane(Source::Register(reg), 1, Type::B16)),
+                (_, None) => Some(self.builder.constant(Type::B16, 0)),
+            };
+            granules.push(match (pair[0], upper) {
+                (Some(lower), Some(upper)) => {
+                    let value = self.builder.value(Type::B32, Op::Concat { parts: vec![lower, upper] });
+                    Granule::Part { value, index: 0 }
+                }
+                _ => Granule::Unknown,
+            });
+        }
+        granules
+    }
+
+    /// The destination, a vector register, takes these granules, except those that stay; under the mask by elements.
+    fn write_granules(&mut self, granules: &[Granule], element: usize, stays: &[bool; WHOLE]) -> Option<()> {
+        let Operand::Register(Reg::Vec(number)) = operand(self.builder, self.instr, 0)? else { return None };
+        if self.form.mask.is_some() {
+            let lanes = self.elements(granules, element)?;
+            return self.write_lanes(&lanes, element, false);
+        }
+        for (at, granule) in granules.iter().enumerate().filter(|(at, _)| !stays[*at]) {
+            self.builder.write_vector(number, at, *granule);
+        }
+        self.write_rest(number, granules.len(), None);
+        Some(())
+    }
+
+    /// Granules as elements of so many bytes, which a mask can choose from; none if it moves less than a granule.
+    fn elements(&mut self, granules: &[Granule], element: usize) -> Option<Vec<Option<Value>>> {
+        let ty = Type::bits_of(element).filter(|_| element >= 4)?;
+        let unknown = |granule: &Granule| !matches!(granule, Granule::Part { .. });
+        let mut lanes = Vec::new();
+        for lane in granules.chunks(element / 4) {
+            let known = !lane.iter().any(unknown);
+            lanes.push(known.then(|| self.builder.assemble(lane, ty)));
+        }
+        Some(lanes)
+    }
+
+    /// What becomes of a vector register above the granules that were written.
+    fn write_rest(&mut self, number: u8, reached: usize, carried: Option<Reg>) {
+        if let Some(from) = carried.filter(|from| *from != Reg::Vec(number)) {
+            // Compilers do not use what a scalar instruction carries along, so it is not worth logging.
+            let granules = self.builder.peek(Source::Register(from));
+            for (at, &granule) in granules.iter().enumerate().take(QUARTER).skip(reached) {
+                let known = matches!(granule, Granule::Part { .. });
+                self.builder.write_vector(number, at, if known { granule } else { Granule::Unknown });
+            }
+        }
+        match (carried, self.form.legacy) {
+            (Some(_), true) => {}
+            (None, true) => self.zero(number, reached..QUARTER),
+            (Some(_), false) => self.zero(number, QUARTER..WHOLE),
+            (None, false) => self.zero(number, reached..WHOLE),
+        }
+    }
+
+    fn zero(&mut self, number: u8, granules: std::ops::Range<usize>) {
+        let zero = self.builder.zero();
+        granules.for_each(|at| self.builder.write_vector(number, at, zero));
+    }
 }

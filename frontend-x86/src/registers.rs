@@ -2,9 +2,9 @@
 
 use fpgrind_ir::Value;
 
-/// Granules of a vector register, and of its lower half, which legacy instructions see.
-pub const WHOLE: usize = 8;
-pub const HALF: usize = 4;
+/// Granules of a vector register, and of its lowest quarter, which legacy instructions see.
+pub const WHOLE: usize = 16;
+pub const QUARTER: usize = 4;
 
 /// What is known of four bytes of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub enum Granule {
 
 impl Granule {
     /// The granules of a value of 16 bytes or less.
-    pub fn parts_of(value: Value) -> [Granule; HALF] {
+    pub fn parts_of(value: Value) -> [Granule; QUARTER] {
         std::array::from_fn(|index| Granule::Part { value, index: index as u8 })
     }
 }

@@ -7,11 +7,10 @@ use iced_x86::{ConditionCode, EncodingKind, Instruction, InstructionInfoFactory,
 
 pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Instruction) {
     let sets_flags = instr.rflags_modified() != RflagsBits::NONE;
-    if let (Some(flags), Some(cond), false) = (builder.flags, condition(instr.condition_code()), sets_flags) {
-        builder.effect(Op::Branch { flags, cond });
-    }
     if sets_flags {
         builder.flags = None;
+    } else {
+        decide(builder, instr.condition_code());
     }
     for used in info.info(instr).used_registers() {
         let written = matches!(
@@ -27,6 +26,13 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
         // The kernel returns its result in rax, which the instruction itself does not write.
         Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int => builder.forget(Reg::Gpr(0)),
         _ => {}
+    }
+}
+
+/// A decision by this condition on the flags.
+pub fn decide(builder: &mut Builder, code: ConditionCode) {
+    if let (Some(flags), Some(cond)) = (builder.flags, condition(code)) {
+        builder.effect(Op::Branch { flags, cond });
     }
 }
 

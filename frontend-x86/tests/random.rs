@@ -1,8 +1,8 @@
 //! Whatever bytes a guest executes, lifting them must not panic and must give a block that verifies.
 
-use fpgrind_frontend_x86::{LiftOptions, lift, lifted};
+use fpgrind_frontend_x86::{LiftOptions, lift};
 use fpgrind_ir::{Op, Place, Reg, verify};
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -35,6 +35,33 @@ fn vex() -> impl Strategy<Value = Vec<u8>> {
     ];
     (maps, operation, vec(any::<u8>(), 7))
         .prop_map(|((map, width), operation, rest)| [vec![0xc4, map, width, operation], rest].concat())
+}
+
+/// An instruction with an EVEX prefix: any map, operation, width, mask, broadcast and operands.
+fn evex() -> impl Strategy<Value = Vec<u8>> {
+    let map = prop::sample::select(vec![1u8, 2, 3, 5, 6]);
+    (map, any::<[u8; 3]>(), any::<u8>(), vec(any::<u8>(), 7)).prop_map(|(map, [p0, p1, p2], operation, rest)| {
+        // Bit 3 of the first byte is clear, bit 2 of the second set (Intel SDM volume 2, 2.7.1).
+        [vec![0x62, p0 & 0xf0 | map, p1 | 4, p2, operation], rest].concat()
+    })
+}
+
+/// An instruction of the x87 or of MMX, or one that works on the status word in ax.
+fn x87() -> impl Strategy<Value = Vec<u8>> {
+    let prefix = prop::sample::select(vec![vec![], vec![], vec![], vec![0x64], vec![0x65], vec![0x67], vec![0x66]]);
+    let mmx = prop_oneof![0x60..0x80u8, 0xd1..=0xffu8];
+    let operation = prop_oneof![
+        8 => (0xd8..=0xdfu8).prop_map(|operation| vec![operation]),
+        1 => mmx.prop_map(|operation| vec![0x0f, operation]),
+        1 => Just(vec![0x0f, 0xae]),
+        2 => prop::sample::select(vec![
+            vec![0xdf, 0xe0], vec![0x9e], vec![0xf6, 0xc4, 0x45], vec![0x80, 0xe4, 0x45], vec![0x80, 0xfc, 0x40],
+            vec![0xfe, 0xcc], vec![0x0f, 0x94, 0xc1], vec![0x0f, 0x9a, 0xc1],
+        ]),
+    ];
+    // Few blocks would ever get beyond an operand in memory if it were as likely as in other instructions.
+    let rest = prop_oneof![(0xc0..=0xffu8).prop_map(|modrm| vec![modrm; 8]), vec(any::<u8>(), 8)];
+    (prefix, operation, rest).prop_map(|(prefix, operation, rest)| [prefix, operation, rest].concat())
 }
 
 fn mov() -> impl Strategy<Value = Vec<u8>> {
@@ -72,7 +99,10 @@ proptest! {
 
     #[test]
     fn any_instructions_lift_to_a_block_that_verifies(
-        pieces in vec(prop_oneof![6 => sse(), 6 => vex(), 2 => mov(), 2 => vec(any::<u8>(), 15)], 0..40),
+        pieces in vec(
+            prop_oneof![6 => sse(), 6 => vex(), 12 => evex(), 6 => x87(), 2 => mov(), 2 => vec(any::<u8>(), 15)],
+            0..40,
+        ),
         check: bool,
         all_constant: bool,
     ) {
@@ -83,21 +113,15 @@ proptest! {
         prop_assert_eq!(block.instrs.len(), instrs.len());
 
         let mut seen = std::collections::HashSet::new();
-        for (place, bytes) in left_behind(&block) {
+        // Before registers are saved it is said what they hold, and at the end again.
+        let saves = block.stmts.iter().any(|stmt| matches!(stmt.op, Op::Save { .. }));
+        for (place, bytes) in left_behind(&block).into_iter().filter(|_| !saves) {
             for offset in (place.offset as usize..place.offset as usize + bytes).step_by(4) {
                 prop_assert!(seen.insert((place.reg, offset)), "{:?} is left behind twice", place);
             }
-            prop_assert!(matches!(place.reg, Reg::Vec(_) | Reg::Gpr(_)));
+            prop_assert!(matches!(place.reg, Reg::Vec(_) | Reg::Gpr(_) | Reg::X87(_)));
         }
     }
-}
-
-#[test]
-fn nothing_newer_than_avx2_is_lifted() {
-    let newer: Vec<Code> = Code::values()
-        .filter(|&code| lifted(code) && ["EVEX_", "XOP_"].iter().any(|prefix| format!("{code:?}").starts_with(prefix)))
-        .collect();
-    assert_eq!(newer, []);
 }
 
 #[test]

@@ -125,12 +125,15 @@ pub enum Cond {
     // What is left for code that looks at bits of the x87's status word: false, or true, for a NaN.
     OrderedLess,
     NotOrderedLess,
+    OrderedLessEqual,
+    NotOrderedLessEqual,
     OrderedEqual,
     NotOrderedEqual,
 }
 
 impl Cond {
-    pub const ALL: [Cond; 12] = [
+    /// With these, any set of outcomes that leaves something to decide is a condition.
+    pub const ALL: [Cond; 14] = [
         Cond::Above,
         Cond::AboveEqual,
         Cond::Below,
@@ -141,6 +144,8 @@ impl Cond {
         Cond::NotParity,
         Cond::OrderedLess,
         Cond::NotOrderedLess,
+        Cond::OrderedLessEqual,
+        Cond::NotOrderedLessEqual,
         Cond::OrderedEqual,
         Cond::NotOrderedEqual,
     ];
@@ -157,6 +162,8 @@ impl Cond {
             Cond::NotParity => "np",
             Cond::OrderedLess => "olt",
             Cond::NotOrderedLess => "nolt",
+            Cond::OrderedLessEqual => "ole",
+            Cond::NotOrderedLessEqual => "nole",
             Cond::OrderedEqual => "oeq",
             Cond::NotOrderedEqual => "noeq",
         }
@@ -177,6 +184,8 @@ impl Cond {
             Cond::NotParity => outcome != Unordered,
             Cond::OrderedLess => outcome == Less,
             Cond::NotOrderedLess => outcome != Less,
+            Cond::OrderedLessEqual => matches!(outcome, Less | Equal),
+            Cond::NotOrderedLessEqual => !matches!(outcome, Less | Equal),
             Cond::OrderedEqual => outcome == Equal,
             Cond::NotOrderedEqual => outcome != Equal,
         }
@@ -341,7 +350,7 @@ impl Rule {
     }
 }
 
-/// Whether a store under a mask takes place.
+/// What a guard looks for in its mask.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Test {
     /// If this bit of the mask is set.
@@ -492,13 +501,6 @@ pub enum Op {
         addr: Addr,
         value: Value,
     },
-    /// The same if the test holds for the mask, an integer of up to 8 bytes.
-    StoreIf {
-        addr: Addr,
-        value: Value,
-        mask: Value,
-        test: Test,
-    },
     /// MXCSR becomes this `B32`.
     SetMxcsr {
         value: Value,
@@ -567,6 +569,14 @@ pub enum Op {
     },
 }
 
+/// A statement takes place only if the test holds for the mask, an integer of up to 8 bytes: lanes that an instruction leaves out
+/// compute, decide and store nothing. What a statement that does not take place defines must not be looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guard {
+    pub mask: Value,
+    pub test: Test,
+}
+
 /// A statement, and the guest instruction that it belongs to.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stmt {
@@ -576,7 +586,22 @@ pub struct Stmt {
     pub when: When,
     /// The type of the value that the statement defines, if it defines one.
     pub ty: Option<Type>,
+    pub guard: Option<Guard>,
     pub op: Op,
+}
+
+impl Stmt {
+    /// Calls `f` on every value that the statement uses.
+    pub fn for_each_use(&self, f: &mut dyn FnMut(Value)) {
+        self.guard.into_iter().for_each(|guard| f(guard.mask));
+        self.op.for_each_use(f);
+    }
+
+    /// Calls `f` on every value that the statement uses, to rename it.
+    pub fn for_each_use_mut(&mut self, f: &mut dyn FnMut(&mut Value)) {
+        self.guard.iter_mut().for_each(|guard| f(&mut guard.mask));
+        self.op.for_each_use_mut(f);
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -602,7 +627,7 @@ impl Block {
     }
 
     pub fn push(&mut self, instr: u16, when: When, ty: Option<Type>, op: Op) -> Value {
-        self.stmts.push(Stmt { instr, when, ty, op });
+        self.stmts.push(Stmt { instr, when, ty, guard: None, op });
         Value(self.stmts.len() as u32 - 1)
     }
 }
@@ -671,10 +696,6 @@ impl Op {
                 addr.values_mut().for_each(&mut *f);
                 f(value);
             }
-            Op::StoreIf { addr, value, mask, .. } => {
-                addr.values_mut().for_each(&mut *f);
-                [value, mask].into_iter().for_each(f);
-            }
             Op::Copy { dst, src, len, .. } => [dst, src, len].into_iter().for_each(f),
             Op::Forget { dst, len, .. } => [dst, len].into_iter().for_each(f),
         }
@@ -689,7 +710,6 @@ impl Op {
                 | Op::Put { .. }
                 | Op::Drop { .. }
                 | Op::Store { .. }
-                | Op::StoreIf { .. }
                 | Op::SetMxcsr { .. }
                 | Op::SetX87Control { .. }
                 | Op::Turn { .. }

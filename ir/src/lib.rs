@@ -83,7 +83,7 @@ mod types;
 mod verify;
 
 pub use block::{
-    Addr, BitOp, Block, Cond, GuestInstr, Op, Outcome, Relation, Rounding, Rule, Slot, Stmt, Test, Value, When,
+    Addr, BitOp, Block, Cond, Guard, GuestInstr, Op, Outcome, Relation, Rounding, Rule, Slot, Stmt, Test, Value, When,
 };
 pub use operator::Operator;
 pub use parse::{ParseError, parse_block};

@@ -5,8 +5,8 @@
 
 use crate::types::GPR_NAMES;
 use crate::{
-    Addr, BitOp, Block, Cond, GuestInstr, Op, Operator, Place, Reg, Relation, Rounding, Rule, Slot, Stmt, Test, Type,
-    Value, When,
+    Addr, BitOp, Block, Cond, Guard, GuestInstr, Op, Operator, Place, Reg, Relation, Rounding, Rule, Slot, Stmt, Test,
+    Type, Value, When,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -107,7 +107,8 @@ impl Parser {
         };
         let op = self.op(line)?;
         let when = if line.eat_word("after") { When::After } else { When::Before };
-        self.block.stmts.push(Stmt { instr, when, ty, op });
+        let guard = if line.eat_word("if") { Some(self.guard(line)?) } else { None };
+        self.block.stmts.push(Stmt { instr, when, ty, guard, op });
         // Only now, so that a statement cannot use itself.
         if let Some(name) = name
             && self.names.insert(name, Value(number)).is_some()
@@ -115,6 +116,16 @@ impl Parser {
             return Err(at_name.error(format!("v{name} is already defined")));
         }
         Ok(())
+    }
+
+    fn guard(&self, line: &mut Cursor) -> Result<Guard> {
+        let mask = self.value(line)?;
+        let test: fn(u8) -> Test = line.named("`bit` or `more`", |word| match word {
+            "bit" => Some(Test::Bit as fn(u8) -> Test),
+            "more" => Some(Test::MoreThan as fn(u8) -> Test),
+            _ => None,
+        })?;
+        Ok(Guard { mask, test: test(line.decimal("the number of a bit, or of bits")?) })
     }
 
     fn op(&self, line: &mut Cursor) -> Result<Op> {
@@ -203,18 +214,6 @@ impl Parser {
                 let addr = self.addr(line)?;
                 line.expect(",")?;
                 Op::Store { addr, value: self.value(line)? }
-            }
-            ("storeif", detail) => {
-                let test = numbered(detail).and_then(|(name, n)| match name {
-                    "bit" => Some(Test::Bit(n)),
-                    "more" => Some(Test::MoreThan(n)),
-                    _ => None,
-                });
-                let mask = self.value(line)?;
-                line.expect(",")?;
-                let addr = self.addr(line)?;
-                line.expect(",")?;
-                Op::StoreIf { addr, value: self.value(line)?, mask, test: test.ok_or_else(unknown)? }
             }
             ("setmxcsr", "") => Op::SetMxcsr { value: self.value(line)? },
             ("setx87control", "") => Op::SetX87Control { value: self.value(line)? },

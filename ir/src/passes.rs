@@ -24,7 +24,7 @@ pub fn eliminate_dead(block: Block) -> Block {
     // A value is defined before it is used, so one walk from the end sees every use before the definition.
     for index in (0..block.stmts.len()).rev() {
         if needed[index] {
-            block.stmts[index].op.for_each_use(&mut |value| {
+            block.stmts[index].for_each_use(&mut |value| {
                 if let Some(entry) = needed.get_mut(value.index()) {
                     *entry = true;
                 }
@@ -38,7 +38,7 @@ pub fn eliminate_dead(block: Block) -> Block {
     for (mut stmt, needed) in stmts.into_iter().zip(needed) {
         renamed.push(Value(kept.len() as u32));
         if needed {
-            stmt.op.for_each_use_mut(&mut |value| {
+            stmt.for_each_use_mut(&mut |value| {
                 if let Some(new) = renamed.get(value.index()) {
                     *value = *new;
                 }

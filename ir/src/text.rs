@@ -2,7 +2,7 @@
 //! [`parse_block`](crate::parse_block) reads it back.
 
 use crate::types::GPR_NAMES;
-use crate::{Addr, Block, GuestInstr, Op, Place, Reg, Rounding, Slot, Stmt, Test, Type, Value, When};
+use crate::{Addr, Block, Guard, GuestInstr, Op, Place, Reg, Rounding, Slot, Stmt, Test, Type, Value, When};
 use std::fmt::{Display, Formatter, Result};
 
 impl Display for Block {
@@ -28,9 +28,13 @@ impl Block {
     /// A statement as a line of the block: unlike the operation alone, with the name of the value that it defines.
     pub(crate) fn stmt_text(&self, index: usize, stmt: &Stmt) -> String {
         let after = if stmt.when == When::After { " after" } else { "" };
+        let guard = stmt.guard.map_or(String::new(), |Guard { mask, test }| match test {
+            Test::Bit(bit) => format!(" if {mask} bit {bit}"),
+            Test::MoreThan(count) => format!(" if {mask} more {count}"),
+        });
         match stmt.ty {
-            Some(ty) => format!("v{index}: {ty} = {}{after}", stmt.op),
-            None => format!("{}{after}", stmt.op),
+            Some(ty) => format!("v{index}: {ty} = {}{after}{guard}", stmt.op),
+            None => format!("{}{after}{guard}", stmt.op),
         }
     }
 }
@@ -80,13 +84,6 @@ impl Display for Op {
             Op::Put { place, value } => write!(f, "put {place}, {value}"),
             Op::Drop { place, bytes } => write!(f, "drop {place}, {bytes}"),
             Op::Store { addr, value } => write!(f, "store {addr}, {value}"),
-            Op::StoreIf { addr, value, mask, test } => {
-                let (name, number) = match test {
-                    Test::Bit(bit) => ("bit", bit),
-                    Test::MoreThan(count) => ("more", count),
-                };
-                write!(f, "storeif.{name}.{number} {mask}, {addr}, {value}")
-            }
             Op::SetMxcsr { value } => write!(f, "setmxcsr {value}"),
             Op::SetX87Control { value } => write!(f, "setx87control {value}"),
             Op::Turn { by } => write!(f, "turn.{by}"),

@@ -1,7 +1,7 @@
 //! Says whether a block makes sense. It runs between passes in debug builds: a wrong block is far easier to understand
 //! where it is made than where it is run.
 
-use crate::{Addr, Block, GRANULE, Op, Operator, Place, Reg, Rule, Slot, Stmt, Type, Value, When};
+use crate::{Addr, Block, GRANULE, Guard, Op, Operator, Place, Reg, Rule, Slot, Stmt, Test, Type, Value, When};
 use std::fmt;
 
 /// The first thing found wrong in a block.
@@ -38,6 +38,7 @@ pub fn verify(block: &Block) -> Result<(), VerifyError> {
     for (index, stmt) in block.stmts.iter().enumerate() {
         let checked = check_position(block, stmt, previous_instr)
             .and_then(|()| check_definition(stmt))
+            .and_then(|()| Context { block, index }.check_guard(stmt))
             .and_then(|()| Context { block, index }.check_op(stmt));
         checked.map_err(|problem| at(block, index, problem))?;
         previous_instr = stmt.instr;
@@ -125,6 +126,14 @@ impl Context<'_> {
             self.typed(index, Type::B64)?;
         }
         ensure(matches!(scale, 1 | 2 | 4 | 8), || format!("the scale {scale} does not exist"))
+    }
+
+    /// What is logged is logged always.
+    fn check_guard(&self, stmt: &Stmt) -> Check {
+        let Some(Guard { mask, test: Test::Bit(number) | Test::MoreThan(number) }) = stmt.guard else { return Ok(()) };
+        ensure(stmt.op.slot().is_none(), || "logs, and cannot depend on a mask".into())?;
+        ensure(number < 64, || format!("a mask has no bit {number}"))?;
+        self.integer(mask)
     }
 
     fn check_op(&self, stmt: &Stmt) -> Check {
@@ -230,11 +239,6 @@ impl Context<'_> {
             Op::Drop { place, bytes } => check_place(*place, *bytes as usize),
             Op::Store { addr, value } => {
                 self.with_bits(*value)?;
-                self.addr(addr)
-            }
-            Op::StoreIf { addr, value, mask, .. } => {
-                self.with_bits(*value)?;
-                self.integer(*mask)?;
                 self.addr(addr)
             }
             Op::SetMxcsr { value } => self.typed(*value, Type::B32),

@@ -139,7 +139,7 @@ fn a_block_whose_record_would_be_too_long_loses_its_statements() {
 fn is_needed(block: &Block, index: usize) -> bool {
     let mut used = block.stmts[index].op.has_effect();
     for stmt in &block.stmts {
-        stmt.op.for_each_use(&mut |value| used |= value.index() == index);
+        stmt.for_each_use(&mut |value| used |= value.index() == index);
     }
     used
 }

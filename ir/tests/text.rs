@@ -57,8 +57,6 @@ block 0x1000 record 720 {
     touint.2.down v7
     store [v0-0x10], v17
     setmxcsr v2
-    storeif.bit.3 v0, [v1], v17
-    storeif.more.2 v0, [v1], v17
     setx87control v38
     turn.7
     save [v0]
@@ -74,7 +72,8 @@ block 0x1000 record 720 {
     put r15, v10
     drop xmm1+0, 16
     drop rax+4, 4
-    put st3, v23
+    put st3, v23 if v0 bit 63
+    store [v0], v17 if v2 more 2
     checkst v23, v22, 7
 }
 ";

@@ -92,8 +92,9 @@ fn each_operation_is_refused_with_the_wrong_types_or_places() {
         ("v7: f64 = image.0", "an image is no f64"),
         ("v7: f80 = live st0", "no single store writes 10 bytes from st0"),
         ("turn.8", "the x87's stack has eight registers and cannot turn by 8"),
-        ("storeif.bit.0 v4, [v3], v1", "v4 is b128 and must be an integer of up to eight bytes"),
-        ("v7: b64 = select v3, v3, v1", "v1 is f64 and must be b64"),
+        ("v7: f64 = add v1, v1 if v1 bit 3", "v1 is f64 and must be an integer of up to eight bytes"),
+        ("v7: f64 = add v1, v1 if v3 bit 64", "a mask has no bit 64"),
+        ("v7: f64 = load [v3] if v3 bit 0", "logs, and cannot depend on a mask"),
         ("v7: f32 = const 0x100000000", "the constant is wider than f32"),
         ("v7: flags = const 0x0", "flags has no bits to move"),
         // Memory.
@@ -104,11 +105,11 @@ fn each_operation_is_refused_with_the_wrong_types_or_places() {
         ("v7: flags = load [v3]", "flags has no bits to move"),
         ("store [v2], v1", "v2 is b32 and must be b64"),
         ("store [v3], v5", "flags has no bits to move"),
-        ("copy v3, v3, v2", "v2 is b32 and must be b64"),
-        ("copy v3, v2, v3", "v2 is b32 and must be b64"),
-        ("copy v2, v3, v3", "v2 is b32 and must be b64"),
+        ("copy.1 v3, v3, v2", "v2 is b32 and must be b64"),
+        ("copy.1 v3, v2, v3", "v2 is b32 and must be b64"),
+        ("copy.1 v2, v3, v3", "v2 is b32 and must be b64"),
         // Registers.
-        ("v7: f64 = live xmm0+28", "8 bytes at xmm0+28 reach beyond the register's 32"),
+        ("v7: f64 = live xmm0+60", "8 bytes at xmm0+60 reach beyond the register's 64"),
         ("v7: b128 = fresh rax", "16 bytes at rax reach beyond the register's 8"),
         ("v7: f32 = live xmm0+2", "4 bytes at xmm0+2 are not whole granules of 4 bytes"),
         ("v7: f32 = live xmm0+4", "no single store writes 4 bytes from xmm0+4"),
@@ -120,11 +121,11 @@ fn each_operation_is_refused_with_the_wrong_types_or_places() {
         ("v7: flags = live rax", "flags has no bits to move"),
         ("check v0, xmm0+4", "no single store writes 4 bytes from xmm0+4"),
         ("check v5, xmm0+0", "flags has no bits to move"),
-        ("put xmm0+28, v1", "8 bytes at xmm0+28 reach beyond the register's 32"),
+        ("put xmm0+60, v1", "8 bytes at xmm0+60 reach beyond the register's 64"),
         ("put xmm0+1, v1", "8 bytes at xmm0+1 are not whole granules of 4 bytes"),
         ("put mxcsr, v3", "8 bytes at mxcsr reach beyond the register's 4"),
         ("put xmm0+0, v5", "flags has no bits to move"),
-        ("drop xmm0+20, 16", "16 bytes at xmm0+20 reach beyond the register's 32"),
+        ("drop xmm0+52, 16", "16 bytes at xmm0+52 reach beyond the register's 64"),
         ("drop rax, 1", "1 bytes at rax are not whole granules of 4 bytes"),
         ("drop rax, 0", "0 bytes at rax are not whole granules of 4 bytes"),
         ("setmxcsr v3", "v3 is b64 and must be b32"),
@@ -136,7 +137,7 @@ fn each_operation_is_refused_with_the_wrong_types_or_places() {
         ("leave sin v3, [v3]", "v3 is b64 and must be a float"),
         ("leave sin v1, [v2]", "v2 is b32 and must be b64"),
         ("v7: b128 = live out1", "16 bytes at out1 reach beyond the register's 8"),
-        ("leave sin v1, xmm0+28", "8 bytes at xmm0+28 reach beyond the register's 32"),
+        ("leave sin v1, xmm0+60", "8 bytes at xmm0+60 reach beyond the register's 64"),
     ] {
         assert_eq!(problem(&block(0, stmt)), expected, "for `{stmt}`");
     }
@@ -160,7 +161,7 @@ fn a_use_must_name_a_value_that_was_defined_before() {
 #[test]
 fn a_register_must_exist() {
     for (place, expected) in
-        [(Place::gpr(16), "there is no register gpr16"), (Place::vec(16, 0), "there is no register xmm16")]
+        [(Place::gpr(16), "there is no register gpr16"), (Place::vec(32, 0), "there is no register xmm32")]
     {
         let mut block = block(0, "");
         block.push(0, When::Before, None, Op::Drop { place, bytes: 8 });

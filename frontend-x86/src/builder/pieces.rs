@@ -6,7 +6,7 @@ use fpgrind_ir::{Op, Place, Reg, Type, Value};
 
 impl Builder {
     /// One value of this type out of known granules.
-    pub(super) fn assemble(&mut self, granules: &[Granule], ty: Type) -> Value {
+    pub fn assemble(&mut self, granules: &[Granule], ty: Type) -> Value {
         if let Some(bits) = self.constant_bits(granules) {
             return self.constant(ty, bits);
         }

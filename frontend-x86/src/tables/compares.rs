@@ -1,26 +1,19 @@
 //! Comparisons: those that set the flags and those that leave a mask.
 
-use super::{Entry, Operation, legacy2, vex2, vex2_scalar};
-use fpgrind_ir::Type::{F32, F64};
-use iced_x86::Code::*;
+use super::{Entry, Operation, packed, row, scalar};
+use fpgrind_ir::Type::{F16, F32, F64};
+use iced_x86::Mnemonic::*;
 
 pub const TABLE: &[Entry] = &[
-    legacy2(Comiss_xmm_xmmm32, Operation::Compare { ty: F32 }),
-    legacy2(Comisd_xmm_xmmm64, Operation::Compare { ty: F64 }),
-    legacy2(Ucomiss_xmm_xmmm32, Operation::Compare { ty: F32 }),
-    legacy2(Ucomisd_xmm_xmmm64, Operation::Compare { ty: F64 }),
-    legacy2(Cmpss_xmm_xmmm32_imm8, Operation::Mask { ty: F32, lanes: 1 }),
-    legacy2(Cmpsd_xmm_xmmm64_imm8, Operation::Mask { ty: F64, lanes: 1 }),
-    legacy2(Cmpps_xmm_xmmm128_imm8, Operation::Mask { ty: F32, lanes: 4 }),
-    legacy2(Cmppd_xmm_xmmm128_imm8, Operation::Mask { ty: F64, lanes: 2 }),
-    legacy2(VEX_Vcomiss_xmm_xmmm32, Operation::Compare { ty: F32 }),
-    legacy2(VEX_Vcomisd_xmm_xmmm64, Operation::Compare { ty: F64 }),
-    legacy2(VEX_Vucomiss_xmm_xmmm32, Operation::Compare { ty: F32 }),
-    legacy2(VEX_Vucomisd_xmm_xmmm64, Operation::Compare { ty: F64 }),
-    vex2_scalar(VEX_Vcmpss_xmm_xmm_xmmm32_imm8, Operation::Mask { ty: F32, lanes: 1 }),
-    vex2_scalar(VEX_Vcmpsd_xmm_xmm_xmmm64_imm8, Operation::Mask { ty: F64, lanes: 1 }),
-    vex2(VEX_Vcmpps_xmm_xmm_xmmm128_imm8, Operation::Mask { ty: F32, lanes: 4 }),
-    vex2(VEX_Vcmppd_xmm_xmm_xmmm128_imm8, Operation::Mask { ty: F64, lanes: 2 }),
-    vex2(VEX_Vcmpps_ymm_ymm_ymmm256_imm8, Operation::Mask { ty: F32, lanes: 8 }),
-    vex2(VEX_Vcmppd_ymm_ymm_ymmm256_imm8, Operation::Mask { ty: F64, lanes: 4 }),
+    row(&[Comiss, Ucomiss, Vcomiss, Vucomiss], Operation::Compare { ty: F32 }),
+    row(&[Comisd, Ucomisd, Vcomisd, Vucomisd], Operation::Compare { ty: F64 }),
+    row(&[Vcomish, Vucomish], Operation::Compare { ty: F16 }),
+    row(&[Cmpps, Vcmpps], Operation::Mask { lanes: packed(F32) }),
+    row(&[Cmppd, Vcmppd], Operation::Mask { lanes: packed(F64) }),
+    row(&[Cmpss, Vcmpss], Operation::Mask { lanes: scalar(F32) }),
+    row(&[Cmpsd, Vcmpsd], Operation::Mask { lanes: scalar(F64) }),
+    row(&[Vcmpph], Operation::Mask { lanes: packed(F16) }),
+    row(&[Vcmpsh], Operation::Mask { lanes: scalar(F16) }),
+    row(&[Movmskps, Vmovmskps], Operation::Signs { ty: F32 }),
+    row(&[Movmskpd, Vmovmskpd], Operation::Signs { ty: F64 }),
 ];

@@ -1,58 +1,32 @@
-//! Logic on bits, and selection by a mask. Lane widths do not matter to logic, so the single, double and integer forms are
+//! Logic on bits, and selection by a mask. Lane widths matter to logic only under a mask, so the single, double and integer forms are
 //! the same operation.
 
-use super::{Entry, Operation, Rest, legacy2, vex2};
+use super::{Entry, Operation, row};
 use fpgrind_ir::{
-    BitOp::*,
-    Type::{self, B32, B64},
+    BitOp::{self, And, AndNot, Or, Xor},
+    Type::{B32, B64, F32, F64},
 };
-use iced_x86::Code::{self, *};
+use iced_x86::Mnemonic::{self, *};
 
 pub const TABLE: &[Entry] = &[
-    legacy2(Andps_xmm_xmmm128, Operation::Logic(And)),
-    legacy2(Andpd_xmm_xmmm128, Operation::Logic(And)),
-    legacy2(Pand_xmm_xmmm128, Operation::Logic(And)),
-    legacy2(Andnps_xmm_xmmm128, Operation::Logic(AndNot)),
-    legacy2(Andnpd_xmm_xmmm128, Operation::Logic(AndNot)),
-    legacy2(Pandn_xmm_xmmm128, Operation::Logic(AndNot)),
-    legacy2(Orps_xmm_xmmm128, Operation::Logic(Or)),
-    legacy2(Orpd_xmm_xmmm128, Operation::Logic(Or)),
-    legacy2(Por_xmm_xmmm128, Operation::Logic(Or)),
-    legacy2(Xorps_xmm_xmmm128, Operation::Logic(Xor)),
-    legacy2(Xorpd_xmm_xmmm128, Operation::Logic(Xor)),
-    legacy2(Pxor_xmm_xmmm128, Operation::Logic(Xor)),
-    vex2(VEX_Vandps_xmm_xmm_xmmm128, Operation::Logic(And)),
-    vex2(VEX_Vandps_ymm_ymm_ymmm256, Operation::Logic(And)),
-    vex2(VEX_Vandpd_xmm_xmm_xmmm128, Operation::Logic(And)),
-    vex2(VEX_Vandpd_ymm_ymm_ymmm256, Operation::Logic(And)),
-    vex2(VEX_Vpand_xmm_xmm_xmmm128, Operation::Logic(And)),
-    vex2(VEX_Vpand_ymm_ymm_ymmm256, Operation::Logic(And)),
-    vex2(VEX_Vandnps_xmm_xmm_xmmm128, Operation::Logic(AndNot)),
-    vex2(VEX_Vandnps_ymm_ymm_ymmm256, Operation::Logic(AndNot)),
-    vex2(VEX_Vandnpd_xmm_xmm_xmmm128, Operation::Logic(AndNot)),
-    vex2(VEX_Vandnpd_ymm_ymm_ymmm256, Operation::Logic(AndNot)),
-    vex2(VEX_Vpandn_xmm_xmm_xmmm128, Operation::Logic(AndNot)),
-    vex2(VEX_Vpandn_ymm_ymm_ymmm256, Operation::Logic(AndNot)),
-    vex2(VEX_Vorps_xmm_xmm_xmmm128, Operation::Logic(Or)),
-    vex2(VEX_Vorps_ymm_ymm_ymmm256, Operation::Logic(Or)),
-    vex2(VEX_Vorpd_xmm_xmm_xmmm128, Operation::Logic(Or)),
-    vex2(VEX_Vorpd_ymm_ymm_ymmm256, Operation::Logic(Or)),
-    vex2(VEX_Vpor_xmm_xmm_xmmm128, Operation::Logic(Or)),
-    vex2(VEX_Vpor_ymm_ymm_ymmm256, Operation::Logic(Or)),
-    vex2(VEX_Vxorps_xmm_xmm_xmmm128, Operation::Logic(Xor)),
-    vex2(VEX_Vxorps_ymm_ymm_ymmm256, Operation::Logic(Xor)),
-    vex2(VEX_Vxorpd_xmm_xmm_xmmm128, Operation::Logic(Xor)),
-    vex2(VEX_Vxorpd_ymm_ymm_ymmm256, Operation::Logic(Xor)),
-    vex2(VEX_Vpxor_xmm_xmm_xmmm128, Operation::Logic(Xor)),
-    vex2(VEX_Vpxor_ymm_ymm_ymmm256, Operation::Logic(Xor)),
-    legacy2(Blendvps_xmm_xmmm128, Operation::Select { ty: B32 }),
-    legacy2(Blendvpd_xmm_xmmm128, Operation::Select { ty: B64 }),
-    select(VEX_Vblendvps_xmm_xmm_xmmm128_xmm, B32),
-    select(VEX_Vblendvps_ymm_ymm_ymmm256_ymm, B32),
-    select(VEX_Vblendvpd_xmm_xmm_xmmm128_xmm, B64),
-    select(VEX_Vblendvpd_ymm_ymm_ymmm256_ymm, B64),
+    logic(&[Andps, Vandps, Vpandd], And, 4),
+    logic(&[Andpd, Vandpd, Pand, Vpand, Vpandq], And, 8),
+    logic(&[Andnps, Vandnps, Vpandnd], AndNot, 4),
+    logic(&[Andnpd, Vandnpd, Pandn, Vpandn, Vpandnq], AndNot, 8),
+    logic(&[Orps, Vorps, Vpord], Or, 4),
+    logic(&[Orpd, Vorpd, Por, Vpor, Vporq], Or, 8),
+    logic(&[Xorps, Vxorps, Vpxord], Xor, 4),
+    logic(&[Xorpd, Vxorpd, Pxor, Vpxor, Vpxorq], Xor, 8),
+    row(&[Vpternlogd], Operation::Ternary { element: 4 }),
+    row(&[Vpternlogq], Operation::Ternary { element: 8 }),
+    row(&[Blendvps, Vblendvps], Operation::Select { ty: B32 }),
+    row(&[Blendvpd, Vblendvpd], Operation::Select { ty: B64 }),
+    row(&[Vblendmps, Vpblendmd], Operation::Blend { ty: B32 }),
+    row(&[Vblendmpd, Vpblendmq], Operation::Blend { ty: B64 }),
+    row(&[Paddd, Vpaddd, Psubd, Vpsubd], Operation::Exponents { ty: F32 }),
+    row(&[Paddq, Vpaddq, Psubq, Vpsubq], Operation::Exponents { ty: F64 }),
 ];
 
-const fn select(code: Code, ty: Type) -> Entry {
-    Entry { code, sources: &[1, 2, 3], rest: Rest::Zero, operation: Operation::Select { ty } }
+const fn logic(mnemonics: &'static [Mnemonic], op: BitOp, element: usize) -> Entry {
+    row(mnemonics, Operation::Logic { op, element })
 }

@@ -1,53 +1,72 @@
-//! What the lifted instructions do, as data: one table a family, one line an encoding.
+//! What the lifted instructions do, as data: one table a family, one row a meaning.
 //!
-//! An [`Entry`] says three things apart from each other: what is done to each lane ([`Operation`]), which operands the
-//! arguments are and what becomes of the part of the destination above the result ([`Rest`]). The VEX form
-//! of a legacy instruction is the same operation with other sources and another rest.
+//! An [`Entry`] lists the mnemonics that mean the same: `addpd` and `vaddpd`, in all their encodings. What the encodings differ
+//! in is read off the instruction, once for all ([`Form`](crate::operands::Form)): the length of the vectors, which operands are the
+//! arguments, what becomes of the destination above the result, masks, embedded broadcast and rounding.
 
 mod arithmetic;
 mod compares;
 mod conversions;
-mod fma;
+mod dropped;
+mod fused;
+mod general;
 mod logic;
 mod moves;
-mod shuffles;
+pub mod shuffles;
+mod special;
 mod state;
 
+pub use dropped::why_dropped;
+
+use crate::registers::WHOLE;
 use fpgrind_ir::{BitOp, Operator, Rounding, Type};
-use iced_x86::Code;
+use iced_x86::Mnemonic;
 use std::sync::LazyLock;
 
-/// One encoding of an instruction. Its destination, where it has one, is operand 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    pub code: Code,
-    /// The operands that are the arguments, in their order.
-    pub sources: &'static [u32],
-    pub rest: Rest,
+    pub mnemonics: &'static [Mnemonic],
     pub operation: Operation,
 }
 
-/// What becomes of the destination above the result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rest {
-    /// It stays: legacy instructions.
-    Keep,
-    /// It becomes zero up to 16 bytes, and stays above them: some legacy instructions.
-    ZeroLow,
-    /// It becomes zero: VEX.
-    Zero,
-    /// Up to 16 bytes it becomes what this operand has there, and zero above them: scalar VEX.
-    From(u32),
+const fn row(mnemonics: &'static [Mnemonic], operation: Operation) -> Entry {
+    Entry { mnemonics, operation }
 }
 
-/// What an instruction does to its arguments' lanes. Lane 0 is the lowest.
+/// The lanes that an instruction works on: all of its vectors', or the lowest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lanes {
+    pub ty: Type,
+    pub scalar: bool,
+}
+
+const fn packed(ty: Type) -> Lanes {
+    Lanes { ty, scalar: false }
+}
+
+const fn scalar(ty: Type) -> Lanes {
+    Lanes { ty, scalar: true }
+}
+
+/// What an instruction does to its arguments' lanes. Lane 0 is the lowest. The arguments are the last operands, as many as the
+/// operation takes; the first operand is the destination, and an argument too where there are not enough others.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
     /// The operator on each lane.
     Apply {
         operator: Operator,
-        ty: Type,
-        lanes: usize,
+        lanes: Lanes,
+    },
+    /// The same of an operator whose results are logged, because nothing else is sure to compute the same.
+    ApplyLogged {
+        operator: Operator,
+        lanes: Lanes,
+    },
+    /// Multiplies and adds with one rounding: by the first operator in even lanes, the second in odd ones.
+    Fused {
+        operators: [Operator; 2],
+        lanes: Lanes,
+        order: Order,
     },
     /// The operator on neighbouring lanes: first the pairs of one argument, then those of the other.
     Horizontal {
@@ -60,54 +79,184 @@ pub enum Operation {
         odd: Operator,
         ty: Type,
     },
+    /// Products of lanes that the immediate names, summed; the sum goes to lanes that it names.
+    DotProduct {
+        ty: Type,
+    },
+    /// Pairs of lanes of the arguments multiplied and added to the destination, each step rounded.
+    DotProductOfHalves,
+    /// Complex numbers in pairs of lanes: multiplied, perhaps after conjugation of the second argument, perhaps added to the destination.
+    Complex {
+        conjugate: bool,
+        accumulate: bool,
+        scalar: bool,
+    },
     /// To integers that stay floats, as the immediate says.
     Round {
-        ty: Type,
-        lanes: usize,
+        lanes: Lanes,
+    },
+    /// To multiples of a power of two, as the immediate says; or what that leaves.
+    RoundScaled {
+        lanes: Lanes,
+        remainder: bool,
+    },
+    /// The number scaled by a power of two into an interval.
+    Mantissa {
+        lanes: Lanes,
+    },
+    /// One of the arguments or its negative, or something else altogether: their bits tell.
+    OneOf {
+        lanes: Lanes,
+        arguments: u32,
     },
     Cast {
         from: Type,
         to: Type,
-        lanes: usize,
+        scalar: bool,
+    },
+    /// Every second lane, even or odd ones, of a type half as wide.
+    CastEverySecond {
+        from: Type,
+        to: Type,
+        odd: bool,
+    },
+    /// The lanes of the second argument, and above them those of the first.
+    CastTwo {
+        from: Type,
+        to: Type,
     },
     /// Ones or zeros in each lane, by the relation that the immediate names.
     Mask {
-        ty: Type,
-        lanes: usize,
+        lanes: Lanes,
     },
     /// Sets the flags and no register.
     Compare {
         ty: Type,
     },
-    ToInt {
+    /// The signs of all lanes: decisions.
+    Signs {
         ty: Type,
-        lanes: usize,
+    },
+    ToInt {
+        lanes: Lanes,
         bytes: u8,
         rounding: Rounding,
+        signed: bool,
     },
-    /// So many low granules become something that is not followed.
-    Opaque {
-        granules: usize,
+    /// The lanes become something that is taken as it comes, for this reason. `of` is the argument's width in bytes.
+    Leaf {
+        lanes: Lanes,
+        of: usize,
+        why: &'static str,
     },
-    Logic(BitOp),
+    /// Integers added to lanes or subtracted from them: so exponents are changed.
+    Exponents {
+        ty: Type,
+    },
+    /// Logic on bits; under a mask by elements of so many bytes.
+    Logic {
+        op: BitOp,
+        element: usize,
+    },
+    /// Logic on three arguments by a truth table.
+    Ternary {
+        element: usize,
+    },
     /// In each lane the second argument where the third's highest bit is set, else the first. A third argument that is not an
     /// operand is xmm0.
     Select {
         ty: Type,
     },
-    /// Granules change places.
-    Rearrange(Pattern),
-    /// So many low granules are moved; a register's others stay, unless the source is memory: then they become zero.
-    MoveLow {
-        granules: usize,
+    /// In each lane the second argument where the mask's bit is set, else the first or zero.
+    Blend {
+        ty: Type,
     },
+    /// Granules change places, by elements of so many bytes under a mask.
+    Rearrange {
+        pattern: Pattern,
+        element: usize,
+    },
+    /// A lane is moved; a register's others stay, or are the other argument's. If the source is memory they become zero.
+    MoveLow {
+        ty: Type,
+    },
+    /// Lanes of the tables, each chosen by a lane of the control.
+    Permute {
+        ty: Type,
+        by: Control,
+    },
+    Compress {
+        ty: Type,
+    },
+    Expand {
+        ty: Type,
+    },
+    /// Lanes are loaded from addresses that lanes of an index make.
+    Gather {
+        ty: Type,
+        index: Type,
+    },
+    Scatter {
+        ty: Type,
+        index: Type,
+    },
+    /// Lanes are loaded or stored where the first source's highest bit is set.
+    MaskedMove {
+        ty: Type,
+    },
+    /// Two bytes are put into a lane, taken from one, or into all lanes.
+    Halves(Halves),
+    /// What general registers do.
+    General(General),
     /// MXCSR is loaded from the operand.
     SetMxcsr,
-    /// Vector registers and MXCSR are loaded from an image in memory.
+    /// All registers are saved to an image in memory, or loaded from one.
+    SaveState,
     RestoreState,
-    /// All vector registers become zero from this granule on.
+    /// The vector registers that legacy and VEX instructions know become zero from this granule on.
     ZeroVectors {
         from: usize,
+    },
+}
+
+/// The operands of a fused multiplication and addition: two factors, and what is added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order(pub [u32; 3]);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// The second operand chooses among the third's lanes.
+    Second,
+    /// The third operand chooses among the second's lanes, within each quarter, from this bit of the lane on.
+    ThirdInQuarters(u8),
+    /// The second operand chooses among the lanes of the first and the third.
+    SecondOfTwo,
+    /// The first operand, which is written over, chooses among the lanes of the second and the third.
+    FirstOfTwo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Halves {
+    /// The lowest half of a register or memory, zero above it; or a half that goes to memory or a general register.
+    Move,
+    Broadcast,
+    Insert,
+    Extract,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum General {
+    Move,
+    Push,
+    Pop,
+    Exchange,
+    ConditionalMove,
+    /// String instructions: so many bytes from [rsi] to [rdi], or all over [rdi].
+    MoveString {
+        bytes: u8,
+    },
+    StoreString {
+        bytes: u8,
     },
 }
 
@@ -116,15 +265,20 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug)]
 pub enum Pattern {
     Fixed(&'static [Pick]),
-    /// As the immediate says; none if the move is not by whole granules.
-    ByImmediate(fn(u8) -> Option<[Pick; 8]>),
-    /// As this operand says, if its contents are constant.
-    ByControl {
-        control: u32,
-        /// The pick for a granule, given the operand's granules.
-        pick: fn(u8, [u32; 8]) -> Pick,
+    /// Eight bytes: into the lower or the upper half of 16 bytes, whose rest is the other argument's; or out of it to memory.
+    Part {
+        upper: bool,
     },
+    /// As the immediate says, for vectors of so many granules; none if the move is not by whole granules. Of so many arguments.
+    ByImmediate {
+        picks: fn(u8, usize) -> Option<Picks>,
+        arguments: u32,
+    },
+    /// As the last operand's bytes say, if its contents are constant.
+    ByBytes,
 }
+
+pub type Picks = [Pick; WHOLE];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
@@ -135,22 +289,26 @@ pub enum Pick {
     Zero,
 }
 
-/// The entry of an encoding, if it is lifted.
-pub fn lookup(code: Code) -> Option<&'static Entry> {
-    static BY_CODE: LazyLock<Vec<Option<&'static Entry>>> = LazyLock::new(|| {
-        let mut by_code = vec![None; Code::values().len()];
+/// What a mnemonic means, if it is lifted.
+pub fn lookup(mnemonic: Mnemonic) -> Option<&'static Operation> {
+    static BY_MNEMONIC: LazyLock<Vec<Option<&'static Operation>>> = LazyLock::new(|| {
+        let mut by_mnemonic = vec![None; Mnemonic::values().len()];
         for entry in TABLES.iter().copied().flatten() {
-            by_code[entry.code as usize] = Some(entry);
+            for &mnemonic in entry.mnemonics {
+                by_mnemonic[mnemonic as usize] = Some(&entry.operation);
+            }
         }
-        by_code
+        by_mnemonic
     });
-    *BY_CODE.get(code as usize)?
+    *BY_MNEMONIC.get(mnemonic as usize)?
 }
 
-const TABLES: [&[Entry]; 8] = [
+const TABLES: [&[Entry]; 10] = [
     arithmetic::TABLE,
-    fma::TABLE,
+    special::TABLE,
+    fused::TABLE,
     moves::TABLE,
+    general::TABLE,
     shuffles::TABLE,
     logic::TABLE,
     compares::TABLE,
@@ -158,76 +316,37 @@ const TABLES: [&[Entry]; 8] = [
     state::TABLE,
 ];
 
-/// A legacy SSE instruction with one argument.
-const fn legacy1(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: &[1], rest: Rest::Keep, operation }
-}
-
-/// A legacy SSE instruction whose destination is its first argument too.
-const fn legacy2(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: &[0, 1], rest: Rest::Keep, operation }
-}
-
-/// A legacy SSE instruction with one argument that zeroes what lies above its result.
-const fn legacy1_zeroing(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: &[1], rest: Rest::ZeroLow, operation }
-}
-
-/// A VEX instruction with one argument.
-const fn vex1(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: &[1], rest: Rest::Zero, operation }
-}
-
-/// A VEX instruction with two arguments.
-const fn vex2(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: &[1, 2], rest: Rest::Zero, operation }
-}
-
-/// A VEX instruction on the lowest lane of one argument, with another operand for what lies above.
-const fn vex1_scalar(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: &[2], rest: Rest::From(1), operation }
-}
-
-/// A VEX instruction on the lowest lanes of two arguments.
-const fn vex2_scalar(code: Code, operation: Operation) -> Entry {
-    Entry { code, sources: &[1, 2], rest: Rest::From(1), operation }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn no_encoding_has_two_entries() {
-        let mut codes: Vec<usize> = TABLES.iter().copied().flatten().map(|entry| entry.code as usize).collect();
-        let entries = codes.len();
-        codes.sort_unstable();
-        codes.dedup();
-        assert_eq!(codes.len(), entries);
+    fn no_mnemonic_has_two_entries() {
+        let mut mnemonics: Vec<usize> =
+            TABLES.iter().copied().flatten().flat_map(|entry| entry.mnemonics).map(|&it| it as usize).collect();
+        let entries = mnemonics.len();
+        mnemonics.sort_unstable();
+        mnemonics.dedup();
+        assert_eq!(mnemonics.len(), entries);
     }
 
     #[test]
     fn patterns_pick_granules_that_exist() {
-        let patterns = TABLES.iter().copied().flatten().filter_map(|entry| match entry.operation {
-            Operation::Rearrange(pattern) => Some((entry, pattern)),
-            _ => None,
-        });
-        for (entry, pattern) in patterns {
+        for entry in TABLES.iter().copied().flatten() {
+            let Operation::Rearrange { pattern, .. } = entry.operation else { continue };
             let instances: Vec<Vec<Pick>> = match pattern {
                 Pattern::Fixed(picks) => vec![picks.to_vec()],
-                Pattern::ByImmediate(picks) => (0..=255).filter_map(picks).map(|picks| picks.to_vec()).collect(),
-                Pattern::ByControl { pick, .. } => {
-                    (0..=255).map(|control| (0..8).map(|at| pick(at, [control; 8])).collect()).collect()
-                }
+                Pattern::ByImmediate { picks, .. } => [4, 8, 16]
+                    .into_iter()
+                    .flat_map(|granules| {
+                        (0..=255).filter_map(move |immediate| Some(picks(immediate, granules)?.to_vec()))
+                    })
+                    .collect(),
+                Pattern::ByBytes | Pattern::Part { .. } => continue,
             };
-            let arguments = entry.sources.len();
             for pick in instances.iter().flatten() {
-                let exists = match pick {
-                    Pick::A(granule) => *granule < 8,
-                    Pick::B(granule) => *granule < 8 && arguments == 2,
-                    Pick::Zero => true,
-                };
-                assert!(exists, "{:?} has {pick:?}", entry.code);
+                let exists = !matches!(pick, Pick::A(granule) | Pick::B(granule) if *granule as usize >= WHOLE);
+                assert!(exists, "{:?} has {pick:?}", entry.mnemonics);
             }
         }
     }

@@ -1,174 +1,94 @@
 //! Moves: between registers, and from and to memory. They rename granules and compute nothing.
 
 use super::{
-    Entry, Operation, Pattern,
+    Entry, Halves, Operation, Pattern,
     Pick::{self, *},
-    legacy1, legacy2, vex1, vex1_scalar, vex2,
+    row,
 };
-use iced_x86::Code::{self, *};
+use crate::registers::WHOLE;
+use fpgrind_ir::Type::{B16, B32, B64};
+use iced_x86::Mnemonic::{self, *};
 
-const ALL: &[Pick] = &[A(0), A(1), A(2), A(3), A(4), A(5), A(6), A(7)];
+const ALL: &[Pick] = &cycle([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
 const LOW_EIGHT: &[Pick] = &[A(0), A(1), Zero, Zero];
 const LOW_FOUR: &[Pick] = &[A(0), Zero, Zero, Zero];
-const HIGH_TO_MEMORY: &[Pick] = &[A(2), A(3)];
-const INTO_LOW: &[Pick] = &[B(0), B(1), A(2), A(3)];
 const INTO_HIGH: &[Pick] = &[A(0), A(1), B(0), B(1)];
 const HIGH_INTO_LOW: &[Pick] = &[B(2), B(3), A(2), A(3)];
-const LOW_OF_DOUBLES: &[Pick] = &[A(0), A(1), A(0), A(1), A(4), A(5), A(4), A(5)];
-const EVEN_SINGLES: &[Pick] = &[A(0), A(0), A(2), A(2), A(4), A(4), A(6), A(6)];
-const ODD_SINGLES: &[Pick] = &[A(1), A(1), A(3), A(3), A(5), A(5), A(7), A(7)];
-const ONE_SINGLE: &[Pick] = &[A(0); 8];
-const ONE_DOUBLE: &[Pick] = &[A(0), A(1), A(0), A(1), A(0), A(1), A(0), A(1)];
-const ONE_HALF: &[Pick] = &[A(0), A(1), A(2), A(3), A(0), A(1), A(2), A(3)];
+const LOW_OF_DOUBLES: &[Pick] = &cycle([0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13]);
+const EVEN_SINGLES: &[Pick] = &cycle([0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14]);
+const ODD_SINGLES: &[Pick] = &cycle([1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 15, 15]);
+const ONE_SINGLE: &[Pick] = &cycle([0]);
+const ONE_DOUBLE: &[Pick] = &cycle([0, 1]);
+const ONE_QUARTER: &[Pick] = &cycle([0, 1, 2, 3]);
+const ONE_HALF: &[Pick] = &cycle([0, 1, 2, 3, 4, 5, 6, 7]);
 
 pub const TABLE: &[Entry] = &[
-    copy(Movaps_xmm_xmmm128, ALL),
-    copy(Movaps_xmmm128_xmm, ALL),
-    copy(Movapd_xmm_xmmm128, ALL),
-    copy(Movapd_xmmm128_xmm, ALL),
-    copy(Movups_xmm_xmmm128, ALL),
-    copy(Movups_xmmm128_xmm, ALL),
-    copy(Movupd_xmm_xmmm128, ALL),
-    copy(Movupd_xmmm128_xmm, ALL),
-    copy(Movdqa_xmm_xmmm128, ALL),
-    copy(Movdqa_xmmm128_xmm, ALL),
-    copy(Movdqu_xmm_xmmm128, ALL),
-    copy(Movdqu_xmmm128_xmm, ALL),
-    copy(Lddqu_xmm_m128, ALL),
-    copy(Movntdqa_xmm_m128, ALL),
-    copy(Movntps_m128_xmm, ALL),
-    copy(Movntpd_m128_xmm, ALL),
-    copy(Movntdq_m128_xmm, ALL),
-    legacy2(Movss_xmm_xmmm32, Operation::MoveLow { granules: 1 }),
-    legacy2(Movss_xmmm32_xmm, Operation::MoveLow { granules: 1 }),
-    legacy2(Movsd_xmm_xmmm64, Operation::MoveLow { granules: 2 }),
-    legacy2(Movsd_xmmm64_xmm, Operation::MoveLow { granules: 2 }),
-    copy(Movq_xmm_xmmm64, LOW_EIGHT),
-    copy(Movq_xmmm64_xmm, LOW_EIGHT),
-    copy(Movq_xmm_rm64, LOW_EIGHT),
-    copy(Movq_rm64_xmm, LOW_EIGHT),
-    copy(Movd_xmm_rm32, LOW_FOUR),
-    copy(Movd_rm32_xmm, LOW_FOUR),
-    merge(Movlps_xmm_m64, INTO_LOW),
-    merge(Movlpd_xmm_m64, INTO_LOW),
-    copy(Movlps_m64_xmm, LOW_EIGHT),
-    copy(Movlpd_m64_xmm, LOW_EIGHT),
-    merge(Movhps_xmm_m64, INTO_HIGH),
-    merge(Movhpd_xmm_m64, INTO_HIGH),
-    copy(Movhps_m64_xmm, HIGH_TO_MEMORY),
-    copy(Movhpd_m64_xmm, HIGH_TO_MEMORY),
-    merge(Movlhps_xmm_xmm, INTO_HIGH),
-    merge(Movhlps_xmm_xmm, HIGH_INTO_LOW),
-    copy(Movddup_xmm_xmmm64, LOW_OF_DOUBLES),
-    copy(Movsldup_xmm_xmmm128, EVEN_SINGLES),
-    copy(Movshdup_xmm_xmmm128, ODD_SINGLES),
-    vex_copy(VEX_Vmovaps_xmm_xmmm128, ALL),
-    vex_copy(VEX_Vmovaps_xmmm128_xmm, ALL),
-    vex_copy(VEX_Vmovaps_ymm_ymmm256, ALL),
-    vex_copy(VEX_Vmovaps_ymmm256_ymm, ALL),
-    vex_copy(VEX_Vmovapd_xmm_xmmm128, ALL),
-    vex_copy(VEX_Vmovapd_xmmm128_xmm, ALL),
-    vex_copy(VEX_Vmovapd_ymm_ymmm256, ALL),
-    vex_copy(VEX_Vmovapd_ymmm256_ymm, ALL),
-    vex_copy(VEX_Vmovups_xmm_xmmm128, ALL),
-    vex_copy(VEX_Vmovups_xmmm128_xmm, ALL),
-    vex_copy(VEX_Vmovups_ymm_ymmm256, ALL),
-    vex_copy(VEX_Vmovups_ymmm256_ymm, ALL),
-    vex_copy(VEX_Vmovupd_xmm_xmmm128, ALL),
-    vex_copy(VEX_Vmovupd_xmmm128_xmm, ALL),
-    vex_copy(VEX_Vmovupd_ymm_ymmm256, ALL),
-    vex_copy(VEX_Vmovupd_ymmm256_ymm, ALL),
-    vex_copy(VEX_Vmovdqa_xmm_xmmm128, ALL),
-    vex_copy(VEX_Vmovdqa_xmmm128_xmm, ALL),
-    vex_copy(VEX_Vmovdqa_ymm_ymmm256, ALL),
-    vex_copy(VEX_Vmovdqa_ymmm256_ymm, ALL),
-    vex_copy(VEX_Vmovdqu_xmm_xmmm128, ALL),
-    vex_copy(VEX_Vmovdqu_xmmm128_xmm, ALL),
-    vex_copy(VEX_Vmovdqu_ymm_ymmm256, ALL),
-    vex_copy(VEX_Vmovdqu_ymmm256_ymm, ALL),
-    vex_copy(VEX_Vlddqu_xmm_m128, ALL),
-    vex_copy(VEX_Vmovntdqa_xmm_m128, ALL),
-    vex_copy(VEX_Vmovntps_m128_xmm, ALL),
-    vex_copy(VEX_Vmovntpd_m128_xmm, ALL),
-    vex_copy(VEX_Vmovntdq_m128_xmm, ALL),
-    vex_copy(VEX_Vlddqu_ymm_m256, ALL),
-    vex_copy(VEX_Vmovntdqa_ymm_m256, ALL),
-    vex_copy(VEX_Vmovntps_m256_ymm, ALL),
-    vex_copy(VEX_Vmovntpd_m256_ymm, ALL),
-    vex_copy(VEX_Vmovntdq_m256_ymm, ALL),
-    vex_copy_low(VEX_Vmovss_xmm_xmm_xmm, &[A(0)]),
-    vex_copy_low(VEX_Vmovss_xmm_xmm_xmm_0F11, &[A(0)]),
-    vex_copy(VEX_Vmovss_xmm_m32, LOW_FOUR),
-    vex_copy(VEX_Vmovss_m32_xmm, LOW_FOUR),
-    vex_copy_low(VEX_Vmovsd_xmm_xmm_xmm, &[A(0), A(1)]),
-    vex_copy_low(VEX_Vmovsd_xmm_xmm_xmm_0F11, &[A(0), A(1)]),
-    vex_copy(VEX_Vmovsd_xmm_m64, LOW_EIGHT),
-    vex_copy(VEX_Vmovsd_m64_xmm, LOW_EIGHT),
-    vex_copy(VEX_Vmovq_xmm_xmmm64, LOW_EIGHT),
-    vex_copy(VEX_Vmovq_xmmm64_xmm, LOW_EIGHT),
-    vex_copy(VEX_Vmovq_xmm_rm64, LOW_EIGHT),
-    vex_copy(VEX_Vmovq_rm64_xmm, LOW_EIGHT),
-    vex_copy(VEX_Vmovd_xmm_rm32, LOW_FOUR),
-    vex_copy(VEX_Vmovd_rm32_xmm, LOW_FOUR),
-    vex_merge(VEX_Vmovlps_xmm_xmm_m64, INTO_LOW),
-    vex_copy(VEX_Vmovlps_m64_xmm, LOW_EIGHT),
-    vex_merge(VEX_Vmovhps_xmm_xmm_m64, INTO_HIGH),
-    vex_copy(VEX_Vmovhps_m64_xmm, HIGH_TO_MEMORY),
-    vex_merge(VEX_Vmovlpd_xmm_xmm_m64, INTO_LOW),
-    vex_copy(VEX_Vmovlpd_m64_xmm, LOW_EIGHT),
-    vex_merge(VEX_Vmovhpd_xmm_xmm_m64, INTO_HIGH),
-    vex_copy(VEX_Vmovhpd_m64_xmm, HIGH_TO_MEMORY),
-    vex_merge(VEX_Vmovlhps_xmm_xmm_xmm, INTO_HIGH),
-    vex_merge(VEX_Vmovhlps_xmm_xmm_xmm, HIGH_INTO_LOW),
-    vex_copy(VEX_Vmovddup_xmm_xmmm64, LOW_OF_DOUBLES),
-    vex_copy(VEX_Vmovddup_ymm_ymmm256, LOW_OF_DOUBLES),
-    vex_copy(VEX_Vmovsldup_xmm_xmmm128, EVEN_SINGLES),
-    vex_copy(VEX_Vmovsldup_ymm_ymmm256, EVEN_SINGLES),
-    vex_copy(VEX_Vmovshdup_xmm_xmmm128, ODD_SINGLES),
-    vex_copy(VEX_Vmovshdup_ymm_ymmm256, ODD_SINGLES),
-    vex_copy(VEX_Vbroadcastss_xmm_m32, ONE_SINGLE),
-    vex_copy(VEX_Vbroadcastss_xmm_xmm, ONE_SINGLE),
-    vex_copy(VEX_Vbroadcastss_ymm_m32, ONE_SINGLE),
-    vex_copy(VEX_Vbroadcastss_ymm_xmm, ONE_SINGLE),
-    vex_copy(VEX_Vbroadcastsd_ymm_m64, ONE_DOUBLE),
-    vex_copy(VEX_Vbroadcastsd_ymm_xmm, ONE_DOUBLE),
-    vex_copy(VEX_Vbroadcastf128_ymm_m128, ONE_HALF),
-    vex_copy(VEX_Vbroadcasti128_ymm_m128, ONE_HALF),
-    vex_copy(VEX_Vpbroadcastd_xmm_xmmm32, ONE_SINGLE),
-    vex_copy(VEX_Vpbroadcastd_ymm_xmmm32, ONE_SINGLE),
-    vex_copy(VEX_Vpbroadcastq_xmm_xmmm64, ONE_DOUBLE),
-    vex_copy(VEX_Vpbroadcastq_ymm_xmmm64, ONE_DOUBLE),
-    // Floats travel through general registers too. A write of 32 bits zeroes the upper half of the register (Intel SDM
-    // volume 1, "General-Purpose Registers in 64-Bit Mode").
-    copy(Mov_r64_rm64, LOW_EIGHT),
-    copy(Mov_rm64_r64, LOW_EIGHT),
-    copy(Mov_r32_rm32, LOW_FOUR),
-    copy(Mov_rm32_r32, LOW_FOUR),
-    copy(Mov_r64_imm64, LOW_EIGHT),
-    copy(Mov_rm64_imm32, LOW_EIGHT),
-    copy(Mov_r32_imm32, LOW_FOUR),
-    copy(Mov_rm32_imm32, LOW_FOUR),
-    copy(Movnti_m64_r64, LOW_EIGHT),
-    copy(Movnti_m32_r32, LOW_FOUR),
+    copy(&[Movaps, Movups, Movntps, Vmovaps, Vmovups, Vmovntps, Vmovdqa32, Vmovdqu32], ALL, 4),
+    copy(
+        &[
+            Movapd, Movupd, Movntpd, Vmovapd, Vmovupd, Vmovntpd, Movdqa, Movdqu, Movntdq, Movntdqa, Lddqu, Vmovdqa,
+            Vmovdqu, Vmovntdq, Vmovntdqa, Vlddqu, Vmovdqa64, Vmovdqu64,
+        ],
+        ALL,
+        8,
+    ),
+    // Under a mask they move single bytes and pairs.
+    copy(&[Vmovdqu8], ALL, 1),
+    copy(&[Vmovdqu16], ALL, 2),
+    row(&[Movss, Vmovss, Movntss], Operation::MoveLow { ty: B32 }),
+    row(&[Movsd, Vmovsd, Movntsd], Operation::MoveLow { ty: B64 }),
+    row(&[Vmovsh], Operation::MoveLow { ty: B16 }),
+    copy(&[Movq, Vmovq], LOW_EIGHT, 8),
+    copy(&[Movd, Vmovd], LOW_FOUR, 4),
+    row(&[Vmovw], Operation::Halves(Halves::Move)),
+    row(&[Vpbroadcastw], Operation::Halves(Halves::Broadcast)),
+    row(&[Pinsrw, Vpinsrw], Operation::Halves(Halves::Insert)),
+    row(&[Pextrw, Vpextrw], Operation::Halves(Halves::Extract)),
+    part(&[Movlps, Movlpd, Vmovlps, Vmovlpd], false),
+    part(&[Movhps, Movhpd, Vmovhps, Vmovhpd], true),
+    copy(&[Movlhps, Vmovlhps], INTO_HIGH, 8),
+    copy(&[Movhlps, Vmovhlps], HIGH_INTO_LOW, 8),
+    copy(&[Movddup, Vmovddup], LOW_OF_DOUBLES, 8),
+    copy(&[Movsldup, Vmovsldup], EVEN_SINGLES, 4),
+    copy(&[Movshdup, Vmovshdup], ODD_SINGLES, 4),
+    copy(&[Vbroadcastss, Vpbroadcastd], ONE_SINGLE, 4),
+    copy(&[Vbroadcastsd, Vpbroadcastq], ONE_DOUBLE, 8),
+    copy(&[Vbroadcastf32x2, Vbroadcasti32x2], ONE_DOUBLE, 4),
+    copy(&[Vbroadcastf128, Vbroadcasti128, Vbroadcastf64x2, Vbroadcasti64x2], ONE_QUARTER, 8),
+    copy(&[Vbroadcastf32x4, Vbroadcasti32x4], ONE_QUARTER, 4),
+    copy(&[Vbroadcastf32x8, Vbroadcasti32x8], ONE_HALF, 4),
+    copy(&[Vbroadcastf64x4, Vbroadcasti64x4], ONE_HALF, 8),
+    row(&[Vmaskmovps, Vpmaskmovd], Operation::MaskedMove { ty: B32 }),
+    row(&[Vmaskmovpd, Vpmaskmovq], Operation::MaskedMove { ty: B64 }),
+    row(&[Vcompressps, Vpcompressd], Operation::Compress { ty: B32 }),
+    row(&[Vcompresspd, Vpcompressq], Operation::Compress { ty: B64 }),
+    row(&[Vexpandps, Vpexpandd], Operation::Expand { ty: B32 }),
+    row(&[Vexpandpd, Vpexpandq], Operation::Expand { ty: B64 }),
+    row(&[Vgatherdps, Vpgatherdd], Operation::Gather { ty: B32, index: B32 }),
+    row(&[Vgatherqps, Vpgatherqd], Operation::Gather { ty: B32, index: B64 }),
+    row(&[Vgatherdpd, Vpgatherdq], Operation::Gather { ty: B64, index: B32 }),
+    row(&[Vgatherqpd, Vpgatherqq], Operation::Gather { ty: B64, index: B64 }),
+    row(&[Vscatterdps, Vpscatterdd], Operation::Scatter { ty: B32, index: B32 }),
+    row(&[Vscatterqps, Vpscatterqd], Operation::Scatter { ty: B32, index: B64 }),
+    row(&[Vscatterdpd, Vpscatterdq], Operation::Scatter { ty: B64, index: B32 }),
+    row(&[Vscatterqpd, Vpscatterqq], Operation::Scatter { ty: B64, index: B64 }),
 ];
 
-const fn copy(code: Code, picks: &'static [Pick]) -> Entry {
-    legacy1(code, Operation::Rearrange(Pattern::Fixed(picks)))
+/// Granules of the first argument, again and again.
+const fn cycle<const N: usize>(granules: [u8; N]) -> [Pick; WHOLE] {
+    let mut picks = [Zero; WHOLE];
+    let mut at = 0;
+    while at < WHOLE {
+        picks[at] = A(granules[at % N]);
+        at += 1;
+    }
+    picks
 }
 
-const fn merge(code: Code, picks: &'static [Pick]) -> Entry {
-    legacy2(code, Operation::Rearrange(Pattern::Fixed(picks)))
+const fn copy(mnemonics: &'static [Mnemonic], picks: &'static [Pick], element: usize) -> Entry {
+    row(mnemonics, Operation::Rearrange { pattern: Pattern::Fixed(picks), element })
 }
 
-const fn vex_copy(code: Code, picks: &'static [Pick]) -> Entry {
-    vex1(code, Operation::Rearrange(Pattern::Fixed(picks)))
-}
-
-const fn vex_merge(code: Code, picks: &'static [Pick]) -> Entry {
-    vex2(code, Operation::Rearrange(Pattern::Fixed(picks)))
-}
-
-/// The upper part comes from another operand, which compilers choose to be the same: a plain copy of a scalar.
-const fn vex_copy_low(code: Code, picks: &'static [Pick]) -> Entry {
-    vex1_scalar(code, Operation::Rearrange(Pattern::Fixed(picks)))
+const fn part(mnemonics: &'static [Mnemonic], upper: bool) -> Entry {
+    row(mnemonics, Operation::Rearrange { pattern: Pattern::Part { upper }, element: 8 })
 }

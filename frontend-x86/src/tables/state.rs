@@ -1,23 +1,12 @@
 //! Instructions that change how SSE computes, or all vector registers at once.
 
-use super::{Entry, Operation, Rest, legacy1};
-use iced_x86::Code::{self, *};
+use super::{Entry, Operation, row};
+use iced_x86::Mnemonic::*;
 
 pub const TABLE: &[Entry] = &[
-    set_mxcsr(Ldmxcsr_m32),
-    set_mxcsr(VEX_Vldmxcsr_m32),
-    restore(Fxrstor_m512byte),
-    restore(Fxrstor64_m512byte),
-    restore(Xrstor_mem),
-    restore(Xrstor64_mem),
-    legacy1(VEX_Vzeroupper, Operation::ZeroVectors { from: 4 }),
-    legacy1(VEX_Vzeroall, Operation::ZeroVectors { from: 0 }),
+    row(&[Ldmxcsr, Vldmxcsr], Operation::SetMxcsr),
+    row(&[Fxsave, Fxsave64, Xsave, Xsave64, Xsavec, Xsavec64, Xsaveopt, Xsaveopt64], Operation::SaveState),
+    row(&[Fxrstor, Fxrstor64, Xrstor, Xrstor64], Operation::RestoreState),
+    row(&[Vzeroupper], Operation::ZeroVectors { from: 4 }),
+    row(&[Vzeroall], Operation::ZeroVectors { from: 0 }),
 ];
-
-const fn set_mxcsr(code: Code) -> Entry {
-    Entry { code, sources: &[0], rest: Rest::Keep, operation: Operation::SetMxcsr }
-}
-
-const fn restore(code: Code) -> Entry {
-    legacy1(code, Operation::RestoreState)
-}

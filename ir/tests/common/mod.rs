@@ -186,7 +186,8 @@ impl Maker {
                 let (value, mask) = (self.value(any, a), self.value(Type::B64, b));
                 let addr = self.addr([b, c, d, a]);
                 let test = if d % 2 == 0 { Test::Bit(c % 64) } else { Test::MoreThan(c % 64) };
-                self.push(None, Op::StoreIf { addr, value, mask, test });
+                self.push(None, Op::Store { addr, value });
+                self.block.stmts.last_mut().unwrap().guard = Some(Guard { mask, test });
             }
             27 => {
                 let value = self.value(Type::B16, b);

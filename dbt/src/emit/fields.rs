@@ -1,0 +1,186 @@
+//! How each kind of field gets into a record.
+
+use super::record::{GPR64, Scratch};
+use super::{Emitter, vectors};
+use crate::asm::operand_of;
+use crate::context::at;
+use dynasmrt::{DynasmApi, dynasm};
+use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, Value};
+use iced_x86::{Instruction, MemoryOperand, OpKind, Register};
+
+/// Bytes of the record that are written at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Field {
+    pub what: What,
+    pub bytes: usize,
+    pub slot: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum What {
+    Place(Place),
+    Memory(Addr),
+    Image,
+}
+
+impl Field {
+    /// What a statement logs, if it does.
+    pub fn of(block: &Block, stmt: &Stmt) -> Option<Field> {
+        let what = match &stmt.op {
+            Op::Live { place, .. } | Op::Fresh { place, .. } | Op::Check { place, .. } => What::Place(*place),
+            Op::Load { addr, .. } => What::Memory(*addr),
+            Op::Image { .. } => What::Image,
+            _ => return None,
+        };
+        Some(Field { what, bytes: block.logged_bytes(stmt)?, slot: stmt.op.slot()?.0.into() })
+    }
+
+    /// One field in place of two quarters or halves of a vector register that lie in the record as in the register.
+    fn joined(&self, next: &Field) -> Option<Field> {
+        let (What::Place(first), What::Place(second)) = (self.what, next.what) else { return None };
+        let aligned = self.bytes == next.bytes && (first.offset as usize).is_multiple_of(2 * self.bytes);
+        let follows = second == Place { offset: first.offset + self.bytes as u8, ..first }
+            && next.slot == self.slot + self.bytes as i32;
+        let quarters = matches!(first.reg, Reg::Vec(_) | Reg::Operand) && matches!(self.bytes, 16 | 32);
+        (aligned && follows && quarters).then_some(Field { bytes: 2 * self.bytes, ..*self })
+    }
+}
+
+/// Makes one store out of two where a wider one writes both. (Stores of sixteen bytes and more need no alignment, whatever the guest
+/// has set EFLAGS.AC to: Intel SDM volume 3, "Alignment Check Exception".)
+pub(super) fn coalesce(fields: &mut Vec<Field>) {
+    for bytes in [16, 32] {
+        let mut index = 0;
+        while index < fields.len() {
+            let first = fields[index];
+            let next = fields.iter().position(|next| first.bytes == bytes && first.joined(next).is_some());
+            if let Some(next) = next {
+                fields[index] = first.joined(&fields[next]).unwrap_or(first);
+                fields.remove(next);
+                index -= usize::from(next < index);
+            }
+            index += 1;
+        }
+    }
+}
+
+impl Emitter {
+    pub(super) fn log_place(&mut self, place: Place, field: Field, scratch: Scratch) {
+        let (slot, cursor, value) = (field.slot, scratch.cursor, scratch.value);
+        let ops = &mut self.asm.ops;
+        match (place.reg, field.bytes) {
+            (Reg::Gpr(n), 8) => dynasm!(ops; .arch x64; gs mov [Rq(cursor) + slot], Rq(n)),
+            (Reg::Gpr(n), 2) => dynasm!(ops; .arch x64; gs mov [Rq(cursor) + slot], Rw(n)),
+            (Reg::Gpr(n), _) => dynasm!(ops; .arch x64; gs mov [Rq(cursor) + slot], Rd(n)),
+            (Reg::Vec(n), bytes) => {
+                let store = vectors::store(n, place.offset, bytes, scratch.slot(slot), scratch.vex);
+                self.asm.encode(&store);
+            }
+            (Reg::Mask(n), _) => {
+                self.asm.encode(&vectors::mask_to_general(n, value));
+                dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rq(value));
+            }
+            (Reg::Mxcsr, _) => dynasm!(ops; .arch x64; gs stmxcsr [Rq(cursor) + slot]),
+            (Reg::X87Control, _) => dynasm!(ops; .arch x64; gs fnstcw WORD [Rq(cursor) + slot]),
+            (Reg::FsBase, _) => dynasm!(ops; .arch x64; rdfsbase Rq(value); gs mov [Rq(cursor) + slot], Rq(value)),
+            (Reg::Out(n), _) => dynasm!(ops
+                ; .arch x64
+                ; gs mov Rq(value), [at::out(n as usize)]
+                ; gs mov [Rq(cursor) + slot], Rq(value)
+            ),
+            // An image has the x87's registers; operands are another matter.
+            (Reg::X87(_) | Reg::Operand, _) => {}
+        }
+    }
+
+    /// Up to eight bytes at a time pass through the value register.
+    pub(super) fn log_memory(
+        &mut self,
+        block: &Block,
+        addr: &Addr,
+        field: Field,
+        scratch: Scratch,
+        instr: &Instruction,
+    ) {
+        let (cursor, value) = (scratch.cursor, scratch.value);
+        let register = GPR64[value as usize];
+        // What a wrapped function has just written through a pointer can be read.
+        let pointer = out_pointer(block, addr);
+        let whole = match pointer {
+            Some(_) => Some(MemoryOperand::with_base_displ_size(register, 0, 1)),
+            None => memory_of(block, addr, instr),
+        };
+        debug_assert!(whole.is_some(), "{instr} does not tell where it reads");
+        let Some(whole) = whole else { return };
+        for offset in (0..field.bytes as i32).step_by(8) {
+            if let Some(pointer) = pointer {
+                dynasm!(self.asm.ops; .arch x64; gs mov Rq(value), [at::out(pointer as usize)]);
+            }
+            let part = MemoryOperand { displacement: whole.displacement + offset as i64, ..whole };
+            let slot = field.slot + offset;
+            match field.bytes as i32 - offset {
+                2 => {
+                    self.asm.load_word(register, part);
+                    // The ten bytes of the x87 have sixteen in the record.
+                    if offset == 0 {
+                        dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rw(value));
+                    } else {
+                        dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rq(value));
+                    }
+                }
+                4 => {
+                    self.asm.load(register.full_register32(), part);
+                    dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rd(value));
+                }
+                _ => {
+                    self.asm.load(register, part);
+                    dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rq(value));
+                }
+            }
+        }
+    }
+}
+
+/// The number of the pointer to a wrapped function's result, if that is the address.
+fn out_pointer(block: &Block, addr: &Addr) -> Option<u8> {
+    match register_of(block, addr.base?)? {
+        Reg::Out(number) => Some(number),
+        _ => None,
+    }
+}
+
+/// The register that a value was taken from.
+fn register_of(block: &Block, value: Value) -> Option<Reg> {
+    match block.stmts.get(value.index())?.op {
+        Op::Live { place, .. } | Op::Fresh { place, .. } => Some(place.reg),
+        _ => None,
+    }
+}
+
+/// The operand of an instruction that reads memory. Mostly it is the one that the instruction names, or begins some bytes further
+/// on; but push, pop, movs and the like name none, or one that is not meant: then the address tells the registers.
+fn memory_of(block: &Block, addr: &Addr, instr: &Instruction) -> Option<MemoryOperand> {
+    let general = |value: Option<Value>| match value {
+        None => Some(Register::None),
+        Some(value) => match register_of(block, value)? {
+            Reg::Gpr(n) => GPR64.get(n as usize).copied(),
+            _ => None,
+        },
+    };
+    let base = general(addr.base);
+    let is_named = (0..instr.op_count()).any(|op| instr.op_kind(op) == OpKind::Memory)
+        && !instr.is_vsib()
+        && base.is_none_or(|base| base == Register::None || base == instr.memory_base().full_register());
+    if is_named {
+        // A displacement relative to RIP is an absolute address to both.
+        return Some(operand_of(instr, addr.disp.wrapping_sub(instr.memory_displacement64() as i64)));
+    }
+    let (index, scale) = addr.index.map_or((None, 1), |(index, scale)| (Some(index), scale));
+    let segment = match addr.segment {
+        None => Register::None,
+        Some(segment) => register_of(block, segment).filter(|reg| *reg == Reg::FsBase).map(|_| Register::FS)?,
+    };
+    let fits = i32::try_from(addr.disp).is_ok();
+    let base = base.filter(|base| *base != Register::None && fits)?;
+    Some(MemoryOperand::new(base, general(index)?, scale.into(), addr.disp, 1, false, segment))
+}
