@@ -40,7 +40,7 @@ block 0x1000 record 112 {
     store [v1], v12
     v23: b32 = live mxcsr #72
     setmxcsr v23
-    copy v0, v1, v2
+    copy.1 v0, v1, v2
     enter v21, v22 from v2
     v24: f64 = load [v1] #80
     leave pow v24, xmm1+0
