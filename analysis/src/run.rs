@@ -3,9 +3,9 @@
 use crate::bitwise;
 use crate::consume::Books;
 use crate::findings::{CheckFailure, SpotKind};
+use crate::format;
 use crate::guests::{Call, Process, Thread};
 use crate::log::{Origin, Output};
-use crate::format;
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Request, each};
@@ -240,9 +240,11 @@ impl<R: Real> Running<'_, R> {
             Step::Store { addr, ty, value } => {
                 process.memory.store(frame.address(addr), *ty, &frame.values[*value]);
             }
-            Step::StoreIf { addr, ty, value, mask, test } => {
+            Step::Guarded { mask, test, step } => {
                 if test.holds(frame.word(*mask)) {
-                    process.memory.store(frame.address(addr), *ty, &frame.values[*value]);
+                    self.step(index, step, record);
+                } else {
+                    frame.values[index] = Value::plain(0);
                 }
             }
             Step::SetMxcsr { value } => {
