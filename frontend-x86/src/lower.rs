@@ -7,7 +7,7 @@ mod moves;
 mod scattered;
 
 use crate::LiftOptions;
-use crate::builder::{Builder, Source};
+use crate::builder::{Builder, Source, mask};
 use crate::coverage::is_followed;
 use crate::logic;
 use crate::operands::{Form, Operand, address, at, operand, register, source};
@@ -85,7 +85,7 @@ impl Lowering<'_> {
                 let granules = self.form.granules();
                 let table = self.instr.immediate8();
                 let result = logic::ternary(self.builder, table, [destination, args[0], args[1]], granules);
-                let result = self.builder.granules(result, 0);
+                let result = self.builder.granules(result, mask(0, granules));
                 self.write_granules(&result[..granules], element, &[false; WHOLE])
             }
             Operation::Select { ty } => self.select(ty),
@@ -242,10 +242,7 @@ impl Lowering<'_> {
     }
 
     fn is_fused(&self) -> bool {
-        matches!(
-            operation(self.instr.code()),
-            Some(Operation::Fused { .. } | Operation::Complex { accumulate: true, .. })
-        )
+        matches!(operation(self.instr.code()), Some(Operation::Fused { .. }))
     }
 
     /// The lanes where the mask lets them, else what `otherwise` has there, or zero.
