@@ -151,12 +151,11 @@ pub enum Step {
         ty: Type,
         value: Index,
     },
-    StoreIf {
-        addr: Address,
-        ty: Type,
-        value: Index,
+    /// The step, if the test holds for the mask.
+    Guarded {
         mask: Index,
         test: Test,
+        step: Box<Step>,
     },
     SetMxcsr {
         value: Index,
@@ -226,7 +225,13 @@ impl Program {
         spots: &mut Spots,
     ) -> Option<Program> {
         ir::verify(block).ok()?;
-        let compile = |stmt| step(block, stmt, locate(block.pc_of(stmt)), sites, spots);
+        let compile = |stmt: &ir::Stmt| {
+            let step = step(block, stmt, locate(block.pc_of(stmt)), sites, spots)?;
+            Some(match stmt.guard {
+                Some(guard) => Step::Guarded { mask: guard.mask.index(), test: guard.test, step: Box::new(step) },
+                None => step,
+            })
+        };
         let mut steps: Vec<Step> = block.stmts.iter().map(compile).collect::<Option<_>>()?;
         if let Some(Step::Leave { last, .. }) = steps.iter_mut().rfind(|step| matches!(step, Step::Leave { .. })) {
             *last = true;
@@ -321,13 +326,6 @@ fn step<R: Real>(
         Op::Put { place, value } => Step::Put { place: *place, ty: type_of(*value)?, value: value.index() },
         Op::Drop { place, bytes } => Step::Drop { place: *place, bytes: *bytes as usize },
         Op::Store { addr, value } => Step::Store { addr: address(addr), ty: type_of(*value)?, value: value.index() },
-        Op::StoreIf { addr, value, mask, test } => Step::StoreIf {
-            addr: address(addr),
-            ty: type_of(*value)?,
-            value: value.index(),
-            mask: mask.index(),
-            test: *test,
-        },
         Op::SetMxcsr { value } => Step::SetMxcsr { value: value.index() },
         Op::SetX87Control { value } => Step::SetX87Control { value: value.index() },
         Op::Turn { by } => Step::Turn { by: *by },

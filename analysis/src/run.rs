@@ -113,6 +113,12 @@ impl<R: Real> Running<'_, R> {
         let Books { frame, operations, spots, totals, .. } = &mut **books;
         match step {
             Step::Nothing => {}
+            Step::Guarded { mask, test, step } => {
+                frame.values[index] = Value::plain(0);
+                if test.holds(frame.word(*mask)) {
+                    self.step(index, step, record);
+                }
+            }
             Step::Live { place, ty, slot } => {
                 let bits = logged(record, *slot, *ty);
                 frame.values[index] = thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows);
@@ -239,11 +245,6 @@ impl<R: Real> Running<'_, R> {
             }
             Step::Store { addr, ty, value } => {
                 process.memory.store(frame.address(addr), *ty, &frame.values[*value]);
-            }
-            Step::StoreIf { addr, ty, value, mask, test } => {
-                if test.holds(frame.word(*mask)) {
-                    process.memory.store(frame.address(addr), *ty, &frame.values[*value]);
-                }
             }
             Step::SetMxcsr { value } => {
                 thread.mode.mxcsr = frame.word(*value) as u32;
