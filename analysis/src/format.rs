@@ -43,7 +43,10 @@ pub enum Kind {
     Infinite,
     Zero,
     /// `significand / 2^64 * 2^exponent`; the significand's highest bit is set.
-    Finite { exponent: i64, significand: u64 },
+    Finite {
+        exponent: i64,
+        significand: u64,
+    },
 }
 
 pub fn decode(ty: Type, bits: u128) -> Decoded {

@@ -91,11 +91,9 @@ impl<R> Guests<R> {
         let maker = forked_from.and_then(|maker| self.processes.get(&self.threads.get(&maker)?.process));
         let is_strange = forked_from.is_some() && maker.is_none();
         let process = match maker {
-            Some(maker) => Process {
-                memory: maker.memory.clone(),
-                mappings: maker.mappings.clone(),
-                saved: maker.saved.clone(),
-            },
+            Some(maker) => {
+                Process { memory: maker.memory.clone(), mappings: maker.mappings.clone(), saved: maker.saved.clone() }
+            }
             None => Process {
                 memory: Memory::new(&self.pages),
                 mappings: Mappings::default(),

@@ -105,7 +105,8 @@ impl<R> Memory<R> {
                 if wanted { self.page_for_shadows(number) } else { self.page_with(number, first..first + in_page) };
             if let Some(page) = page {
                 for slot in first..first + in_page {
-                    let part = value.parts.get(granule).filter(|part| granule < granules && keeps(part, granule, offset, ty));
+                    let part =
+                        value.parts.get(granule).filter(|part| granule < granules && keeps(part, granule, offset, ty));
                     match part {
                         Some(part) => page.set(slot, offset, part.clone()),
                         None if granule < granules || page.offsets[slot] < offset => page.set(slot, 0, Part::None),

@@ -353,7 +353,11 @@ unsafe fn scale(
         }
         // Further away all is infinite or zero.
         let far = 4 * MAX_EXPONENT as c_long;
-        let by = if mpfr::fits_slong_p(r, RND) != 0 { mpfr::get_si(r, RND).clamp(-far, far) } else { far * mpfr::sgn(r) as c_long };
+        let by = if mpfr::fits_slong_p(r, RND) != 0 {
+            mpfr::get_si(r, RND).clamp(-far, far)
+        } else {
+            far * mpfr::sgn(r) as c_long
+        };
         mpfr::mul_2si(r, a, by, RND)
     }
 }
@@ -377,7 +381,8 @@ pub fn decimal(number: Number, digits: usize) -> Decimal {
 pub fn read(decimal: &Decimal, ty: Type) -> Number {
     // Far more digits than any format: that this is rounded twice cannot be seen.
     let mut real = Mpfr::zero(512);
-    let text = CString::new(format!("{}0.{}e{}", if decimal.negative { "-" } else { "" }, decimal.digits, decimal.point));
+    let text =
+        CString::new(format!("{}0.{}e{}", if decimal.negative { "-" } else { "" }, decimal.digits, decimal.point));
     if let Ok(text) = text {
         // SAFETY: a text that ends in NUL, and as above.
         real.set(|this| unsafe {

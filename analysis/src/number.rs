@@ -73,7 +73,11 @@ impl Number {
 
     /// The nearest number of another format.
     pub fn to(&self, ty: Type) -> Number {
-        if self.ty == ty { *self } else { Number { ty, bits: format::convert(self.ty, self.bits, Target::nearest(ty)) } }
+        if self.ty == ty {
+            *self
+        } else {
+            Number { ty, bits: format::convert(self.ty, self.bits, Target::nearest(ty)) }
+        }
     }
 
     /// The fewest decimal digits that read back as this number in its format, or so many; and where the point is.

@@ -2,9 +2,9 @@
 
 use crate::Config;
 use crate::error;
+use crate::format::{self, Decoded, Kind, is_within};
 use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
-use crate::format::{self, Decoded, Kind, is_within};
 use crate::magic;
 use crate::mode::{Direction, Mode, Target};
 use crate::native;

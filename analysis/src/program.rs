@@ -5,9 +5,7 @@ use crate::location::LocationId;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
-use fpgrind_ir::{
-    self as ir, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Rule, Slot, Test, Type,
-};
+use fpgrind_ir::{self as ir, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Rule, Slot, Test, Type};
 use smallvec::SmallVec;
 
 /// The value of this number in the frame.

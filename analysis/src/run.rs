@@ -3,9 +3,9 @@
 use crate::bitwise;
 use crate::consume::Books;
 use crate::findings::{CheckFailure, SpotKind};
+use crate::format;
 use crate::guests::{Call, Process, Thread};
 use crate::log::{Origin, Output};
-use crate::format;
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Request, each};
@@ -90,11 +90,11 @@ impl<R: Real> Running<'_, R> {
             };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
-                (Origin::Memory(address), _) => process.memory.load(address, Type::F64, arg.bits as u128, stale),
-                (_, Some(place)) => thread.registers.live(place, Type::F64, arg.bits as u128, stale),
-                (_, None) => Value::plain(arg.bits as u128),
+                (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale),
+                (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale),
+                (_, None) => Value::plain(arg.bits),
             };
-            let term = value.term_at(0, Type::F64);
+            let term = value.term_at(0, arg.ty);
             let spot = books.spots.number(at, kind);
             books.spots.execute(spot);
             let visit = Visit {

@@ -52,7 +52,11 @@ fn a_selection_takes_the_shadow_of_the_side_that_the_masks_highest_bit_names() {
     {
         log.run(block, &[(8, 3f64.to_bits()), (16, mask)]);
         let shadow = log.analysis.register(0, upper, Type::F64).expect("the selected value has a shadow");
-        assert_eq!((f64::from_bits(shadow.native as u64), f64::from_bits(shadow.rounded as u64)), (native, rounded), "{mask:#x}");
+        assert_eq!(
+            (f64::from_bits(shadow.native as u64), f64::from_bits(shadow.rounded as u64)),
+            (native, rounded),
+            "{mask:#x}"
+        );
         assert!(log.analysis.register(0, Place::vec(2, 8), Type::F64).is_none());
     }
     log.finish();
