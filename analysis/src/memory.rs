@@ -100,12 +100,13 @@ impl<R> Memory<R> {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
             let in_page = (touched - granule).min(SLOTS - first);
             let new = granule..(granule + in_page).min(granules).max(granule);
-            let wanted = value.parts[new].iter().any(|part| keeps(part, offset, ty));
+            let wanted = value.parts[new].iter().enumerate().any(|(i, part)| keeps(part, granule + i, offset, ty));
             let page =
                 if wanted { self.page_for_shadows(number) } else { self.page_with(number, first..first + in_page) };
             if let Some(page) = page {
                 for slot in first..first + in_page {
-                    let part = value.parts.get(granule).filter(|part| granule < granules && keeps(part, offset, ty));
+                    let part =
+                        value.parts.get(granule).filter(|part| granule < granules && keeps(part, granule, offset, ty));
                     match part {
                         Some(part) => page.set(slot, offset, part.clone()),
                         None if granule < granules || page.offsets[slot] < offset => page.set(slot, 0, Part::None),
@@ -354,11 +355,13 @@ fn locate(address: u64) -> (u64, usize) {
 
 /// Is the part worth a slot, in a store at this distance from one? The zeros with which vector stores clear memory are not: that
 /// they came from a constant is not worth a page of slots. Floats of two bytes have their places.
-fn keeps<R>(part: &Part<R>, offset: u8, ty: Type) -> bool {
+fn keeps<R>(part: &Part<R>, granule: usize, offset: u8, ty: Type) -> bool {
     match part {
         Part::None => false,
         Part::Constant(bits) => *bits != 0 || ty.bytes() <= 8,
-        Part::Shadow(_) | Part::Halves(_) => offset == 0 || !part.is_of_halves(),
+        Part::Shadow(_) | Part::Halves(_) => {
+            part.fits(ty.bytes() - granule * GRANULE) && (offset == 0 || !part.is_of_halves())
+        }
     }
 }
 

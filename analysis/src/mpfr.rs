@@ -248,7 +248,7 @@ impl Real for Mpfr {
         let (top, rest) = self.top_and_rest();
         let (next, rest) = split(rest);
         let more = rest.iter().any(|limb| *limb != 0);
-        format::encode(to, self.sign < 0, self.exponent as i64, (top as u128) << 64 | next as u128, more)
+        format::encode(to, self.sign < 0, self.exponent, (top as u128) << 64 | next as u128, more)
     }
 
     fn to_integer(&self, direction: Direction) -> Option<i128> {
@@ -374,7 +374,7 @@ pub fn decimal(number: Number, digits: usize) -> Decimal {
         copy
     };
     let digits = text.trim_start_matches('-').to_string();
-    Decimal::new(number.is_negative(), digits, point as i64)
+    Decimal::new(number.is_negative(), digits, point)
 }
 
 /// The number of a format that is next to a decimal.

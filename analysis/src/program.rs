@@ -5,9 +5,7 @@ use crate::location::LocationId;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
-use fpgrind_ir::{
-    self as ir, BitOp, Block, Cond, Guard, Op, Operator, Place, Relation, Rounding, Rule, Slot, Test, Type,
-};
+use fpgrind_ir::{self as ir, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Rule, Slot, Test, Type};
 use smallvec::SmallVec;
 
 /// The value of this number in the frame.
@@ -151,7 +149,7 @@ pub enum Step {
         ty: Type,
         value: Index,
     },
-    /// Done only if the test holds for the mask; else the value is nothing.
+    /// The step, if the test holds for the mask.
     Guarded {
         mask: Index,
         test: Test,
@@ -228,7 +226,7 @@ impl Program {
         let compile = |stmt: &ir::Stmt| {
             let step = step(block, stmt, locate(block.pc_of(stmt)), sites, spots)?;
             Some(match stmt.guard {
-                Some(Guard { mask, test }) => Step::Guarded { mask: mask.index(), test, step: Box::new(step) },
+                Some(guard) => Step::Guarded { mask: guard.mask.index(), test: guard.test, step: Box::new(step) },
                 None => step,
             })
         };

@@ -90,11 +90,11 @@ impl<R: Real> Running<'_, R> {
             };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
-                (Origin::Memory(address), _) => process.memory.load(address, Type::F64, arg.bits as u128, stale),
-                (_, Some(place)) => thread.registers.live(place, Type::F64, arg.bits as u128, stale),
-                (_, None) => Value::plain(arg.bits as u128),
+                (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale),
+                (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale),
+                (_, None) => Value::plain(arg.bits),
             };
-            let term = value.term_at(0, Type::F64);
+            let term = value.term_at(0, arg.ty);
             let spot = books.spots.number(at, kind);
             books.spots.execute(spot);
             let visit = Visit {
@@ -113,6 +113,12 @@ impl<R: Real> Running<'_, R> {
         let Books { frame, operations, spots, totals, .. } = &mut **books;
         match step {
             Step::Nothing => {}
+            Step::Guarded { mask, test, step } => {
+                frame.values[index] = Value::plain(0);
+                if test.holds(frame.word(*mask)) {
+                    self.step(index, step, record);
+                }
+            }
             Step::Live { place, ty, slot } => {
                 let bits = logged(record, *slot, *ty);
                 frame.values[index] = thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows);
@@ -241,13 +247,6 @@ impl<R: Real> Running<'_, R> {
             }
             Step::Store { addr, ty, value } => {
                 process.memory.store(frame.address(addr), *ty, &frame.values[*value]);
-            }
-            Step::Guarded { mask, test, step } => {
-                if test.holds(frame.word(*mask)) {
-                    self.step(index, step, record);
-                } else {
-                    frame.values[index] = Value::plain(0);
-                }
             }
             Step::SetMxcsr { value } => {
                 thread.mode.mxcsr = frame.word(*value) as u32;

@@ -1,8 +1,8 @@
 //! Which value is shadowed by what.
 //!
 //! A shadow counts only where the native bits are those that it shadows. That one rule makes everything else safe: what
-//! writes a place behind our back can cost a shadow and never makes one wrong. So a part travels even where only the first bytes of its
-//! float do, as when a long double is copied in two moves: whoever uses it as that float compares all of its bits.
+//! writes a place behind our back can cost a shadow and never makes one wrong. So the shadow of a long double travels even where only
+//! its first bytes do, because it is copied in two moves: whoever uses it as that float compares all of its bits.
 
 use crate::trace::{Leaf, Node, Term};
 use fpgrind_ir::{GRANULE, Type};
@@ -47,6 +47,14 @@ impl<R> Part<R> {
             Part::None => 0,
             Part::Constant(_) | Part::Halves(_) => GRANULE,
             Part::Shadow(node) => node.ty.bytes(),
+        }
+    }
+
+    /// May it travel in a value of so many bytes?
+    pub fn fits(&self, bytes: usize) -> bool {
+        match self {
+            Part::Shadow(node) => node.ty.bytes() <= bytes || node.ty == Type::F80,
+            _ => true,
         }
     }
 
@@ -163,9 +171,13 @@ impl<R> Value<R> {
         }
     }
 
-    /// Takes over into a granule what of a part agrees with the bits there; says whether all of it does.
+    /// Takes over into a granule what of a part agrees with the bits there; says whether none of it is stale.
     pub fn accept(&mut self, granule: usize, ty: Type, part: &Part<R>) -> bool {
         let bytes = ty.bytes().saturating_sub(GRANULE * granule);
+        if !part.fits(bytes) {
+            // Torn, not stale.
+            return true;
+        }
         let agreeing = part.agreeing_with(self.bits_at(granule), bytes);
         let all = match (part, &agreeing) {
             // Of a part that reaches further than the value nothing more is known.
@@ -210,8 +222,11 @@ impl<R> Value<R> {
                     _ => Part::join(part, &source.parts[0]),
                 };
             } else {
-                for (part, source) in value.parts[granule..].iter_mut().zip(&source.parts).take(ty.granules()) {
-                    part.clone_from(source);
+                let sources = source.parts.iter().enumerate().take(ty.granules());
+                for (part, (at, source)) in value.parts[granule..].iter_mut().zip(sources) {
+                    if source.fits(ty.bytes() - GRANULE * at) {
+                        part.clone_from(source);
+                    }
                 }
             }
             at += ty.bytes();

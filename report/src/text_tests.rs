@@ -42,6 +42,15 @@ fn processes_and_threads_are_counted_where_there_are_more_than_one() {
 }
 
 #[test]
+fn flushing_has_a_sentence_of_its_own() {
+    let mut report = plotter();
+    report.findings.causes[0].kind = CauseKind::Flushed;
+    let text = summary(&report);
+    assert!(text.contains("     flushes subnormal numbers to zero in 4,096 of 65,536 executions\n"), "{text}");
+    assert!(text.contains("computed 0, correct 1.9226e-23"), "{text}");
+}
+
+#[test]
 fn a_nan_is_not_told_as_lost_bits() {
     let mut report = plotter();
     let cause = &mut report.findings.causes[0];
