@@ -109,7 +109,7 @@ pub const TABLES_START: usize = at::WATCHED as usize + (64 << 10);
 /// The ring ends at an offset whose byte 3 goes from 0 to 1, so emitted code knows by one byte of its cursor whether there is
 /// room, without touching flags. Behind the end there is slack for the record that crosses it.
 const RING_END: usize = 16 << 20;
-const RING_START: usize = RING_END - (2 << 20);
+const RING_START: usize = RING_END - (512 << 10);
 /// The largest record of a block, and the largest that tells of an output.
 const RING_SLACK: usize = MAX_RECORD + MAX_OUTPUT;
 const MAX_OUTPUT: usize = 48 << 10;
@@ -154,12 +154,12 @@ impl ThreadMemory {
         self.0.pointer().cast()
     }
 
-    /// What was written to the ring since the last time. The cursor is in memory that the guest can write to.
-    pub fn take_records(&self) -> Vec<u8> {
+    /// Puts what was written to the ring since the last time into an empty buffer. The cursor is in memory that the guest can write to.
+    pub fn take_records(&self, buffer: &mut Vec<u8>) {
         let cursor = &mut self.context().cursor;
         let written = cursor.wrapping_sub(RING_START as u64).min((RING_END + RING_SLACK - RING_START) as u64) as usize;
         *cursor = RING_START as u64;
-        self.0.read(RING_START, written)
+        self.0.read_into(RING_START, written, buffer);
     }
 
     /// Writes a record as the guest would, while it waits.
@@ -169,6 +169,10 @@ impl ThreadMemory {
             self.0.write(*cursor as usize, record);
             *cursor += record.len() as u64;
         }
+    }
+
+    pub fn has_records(&self) -> bool {
+        self.context().cursor != RING_START as u64
     }
 
     pub fn ring_is_full(&self) -> bool {
@@ -260,11 +264,16 @@ mod tests {
     #[test]
     fn records_are_taken_once_and_a_wild_cursor_does_no_harm() {
         let memory = ThreadMemory::new(&Arena::new().unwrap()).unwrap();
+        let taken = || {
+            let mut buffer = Vec::new();
+            memory.take_records(&mut buffer);
+            buffer
+        };
         memory.append_record(&[1, 2, 3]);
-        assert_eq!(memory.take_records(), [1, 2, 3]);
-        assert!(memory.take_records().is_empty());
+        assert_eq!(taken(), [1, 2, 3]);
+        assert!(taken().is_empty());
         memory.context().cursor = u64::MAX;
         memory.append_record(&[1, 2, 3]);
-        assert_eq!(memory.take_records().len(), RING_END + RING_SLACK - RING_START);
+        assert_eq!(taken().len(), RING_END + RING_SLACK - RING_START);
     }
 }

@@ -32,6 +32,9 @@ struct Credits {
 #[derive(Default)]
 struct Flow {
     in_flight: usize,
+    /// Buffers of chunks that were consumed. They are used again, because the kernel takes longer to make pages than the guest to
+    /// fill them.
+    spare: Vec<Vec<u8>>,
     /// Nobody consumes any more.
     closed: bool,
 }
@@ -62,6 +65,14 @@ impl Publisher {
         let _ = self.sender.send(Message::Event(event));
     }
 
+    /// An empty buffer for records.
+    pub fn buffer(&self) -> Vec<u8> {
+        let mut flow = self.credits.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = flow.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer
+    }
+
     pub fn send_records(&self, thread: u32, bytes: Vec<u8>) {
         let lock = self.credits.state.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |flow: &mut Flow| flow.in_flight >= CHUNKS_IN_FLIGHT && !flow.closed;
@@ -85,7 +96,10 @@ impl Subscription {
                 Message::Event(event) => consumer(event),
                 Message::Records { thread, bytes } => {
                     consumer(Event::Records { thread, bytes: &bytes });
-                    self.credits.change(|flow| flow.in_flight -= 1);
+                    self.credits.change(|flow| {
+                        flow.in_flight -= 1;
+                        flow.spare.push(bytes);
+                    });
                 }
             }
         }

@@ -243,8 +243,9 @@ impl Service {
 
     /// Sends what was logged.
     pub(crate) fn hand_over(&self) {
-        let records = self.thread.memory.take_records();
-        if !records.is_empty() {
+        if self.thread.memory.has_records() {
+            let mut records = self.publisher.buffer();
+            self.thread.memory.take_records(&mut records);
             self.publisher.send_records(self.thread.number, records);
         }
     }
