@@ -21,7 +21,8 @@ pub enum Coverage {
 pub fn coverage(code: Code) -> Coverage {
     let name = name(code);
     let name = name.trim_start_matches('v');
-    let leaves = ["cvtsi2", "cvtdq2", "cvtpi2", "cvtpd2dq", "cvtps2dq", "cvttpd2dq", "cvttps2dq", "rcp", "rsqrt"];
+    let leaves =
+        ["cvtsi2", "cvtdq2", "cvtpi2", "cvtpd2dq", "cvtps2dq", "cvttpd2dq", "cvttps2dq", "rcp", "rsqrt", "fbld"];
     match () {
         _ if leaves.iter().any(|prefix| name.starts_with(prefix)) => Coverage::Leaf("made of integers, or approximate"),
         _ if name.contains("rstor") => Coverage::Dropped("all registers at once"),
