@@ -37,11 +37,10 @@ mod run;
 mod sequences;
 
 use cpu::Cpu;
-use dropped::{Coverage, coverage};
 use encode::{instruction, is_decoded};
 use features::lacking;
 use forms::{Extra, Form, Masking, Shape, forms, immediates};
-use fpgrind_frontend_x86::lifted;
+use fpgrind_frontend_x86::{Coverage, coverage, lifted};
 use fpgrind_ir::{Op, Place, Reg, Stmt};
 use iced_x86::{Code, CpuidFeature, EncodingKind};
 use operands::{MODES, NEAREST, Random, prepare};

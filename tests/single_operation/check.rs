@@ -69,7 +69,7 @@ pub fn check_one(run: &Run, block: &Block, evaluation: &Evaluation, what: &str) 
             _ if *happens == Some(false) => {}
             Op::Drop { place, bytes } => {
                 let emptied = matches!(place.reg, Reg::X87(number) if is_empty_after(run, number));
-                let allowed = may_drop(instr) || may_drop_part(instr, *place, *bytes as usize, after) || emptied;
+                let allowed = may_drop(instr, block) || may_drop_part(instr, *place, *bytes as usize, after) || emptied;
                 assert!(allowed, "{what}: dropped a result");
                 said.wrote(*place, *bytes as usize);
                 if let Reg::X87(number) = place.reg {
@@ -130,7 +130,7 @@ pub fn check_one(run: &Run, block: &Block, evaluation: &Evaluation, what: &str) 
     if !said.everything {
         check_silence(run, &said, what);
     }
-    let stores_float = stores_float(instr) && !may_drop(instr);
+    let stores_float = stores_float(instr) && !may_drop(instr, block);
     for at in (0..MEMORY).filter(|&at| before.memory[at] != after.memory[at]) {
         assert!(said.memory[at] || !stores_float, "{what}: byte {at} of memory changed, and the block does not say so");
     }
@@ -175,7 +175,7 @@ fn refused(run: &Run) -> bool {
 
 /// Instructions that put the top of the stack where an image in memory, or nothing but themselves says. No block can say where that
 /// is from where it was: the next image tells.
-fn loads_top(instr: &Instruction) -> bool {
+pub fn loads_top(instr: &Instruction) -> bool {
     use Mnemonic::*;
     matches!(instr.mnemonic(), Fldenv | Frstor | Fninit | Fnsave | Fxrstor | Fxrstor64 | Xrstor | Xrstor64)
 }
