@@ -54,6 +54,8 @@ const TRAP_FLAG: u64 = 1 << 8;
 /// The saved flags in the frame that a handler finds on its stack: a return address and a ucontext, where they follow rip (Linux, asm/sigcontext.h).
 const FRAME_FLAGS: u64 = 8 + 40 + 17 * 8;
 
+/// From here on signals queue; of others one waits at a time (signal(7)).
+const FIRST_QUEUED: i32 = 32;
 /// Signals that instructions raise. If blocked they would kill.
 const RAISED: [i32; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
@@ -66,6 +68,7 @@ impl Tracer<'_, '_> {
             self.resume(tid, libc::PTRACE_CONT, number);
             return None;
         };
+        unblock(tid, task.blocked.take());
         take_up(task, &mut signal);
         if is_raised(&signal) {
             // It belongs to the instruction at which the thread stands.
@@ -91,6 +94,21 @@ impl Tracer<'_, '_> {
             Err(Instead::Event(who, status)) => Some((who, status)),
             Err(_) => None,
         }
+    }
+
+    /// The task, for which signals wait, is about to make a system call or has made one. Those of our own code it makes as it is; before one of its
+    /// own it gets its mask back, and the kernel its signals.
+    pub fn at_system_call(&mut self, tid: i32) {
+        let Some(task) = self.tasks.get_mut(&tid) else { return };
+        let pc = registers(tid).map_or(0, |regs| regs.rip);
+        let asks = |thread: &Arc<Thread>| thread.process.space().stubs(|stubs| stubs.in_request(pc)).is_some();
+        if !task.thread.as_ref().is_some_and(asks) {
+            unblock(tid, task.blocked.take());
+            for signal in std::mem::take(&mut task.undelivered) {
+                self.send_again(tid, signal);
+            }
+        }
+        self.resume(tid, libc::PTRACE_CONT, 0);
     }
 
     /// Brings a thread to a stop from which a signal can be handed to it, and leaves its registers, and the system call that it may
@@ -254,7 +272,7 @@ impl Tracer<'_, '_> {
         if space.stubs(|stubs| (stubs.request..stubs.asked).contains(&regs.rip)).is_some() {
             return self.place_before_request(thread, regs);
         }
-        if space.stubs(|stubs| (stubs.asked..stubs.syscall).contains(&regs.rip)).is_some() {
+        if space.stubs(|stubs| stubs.in_request(regs.rip)).is_some() {
             return self.place_in_request(tid, thread, regs, raised);
         }
         if let Some(stubs) = space.stubs(|stubs| (stubs.syscall..stubs.syscall_end).contains(&regs.rip)) {
@@ -337,13 +355,17 @@ impl Tracer<'_, '_> {
     }
 }
 
-/// A signal that was given back to the kernel comes with what was known of it.
+/// A signal that was given back to the kernel comes with what was known of it. One that queues comes before those that were sent after it.
 fn take_up(task: &mut Task, signal: &mut Signal) {
     // SAFETY: the field is of the union's first members for signals that were sent.
     let from_us = signal.info.si_code == libc::SI_TKILL && unsafe { signal.info.si_pid() } == std::process::id() as i32;
     let known = task.sent_again.iter().position(|known| known.number == signal.number);
-    if let Some(index) = known.filter(|_| from_us) {
-        *signal = task.sent_again.remove(index);
+    if let Some(index) = known.filter(|_| from_us || signal.number >= FIRST_QUEUED) {
+        let earlier = task.sent_again.remove(index);
+        let later = std::mem::replace(signal, earlier);
+        if !from_us {
+            task.sent_again.push(later);
+        }
     }
 }
 
@@ -368,7 +390,7 @@ fn block_others(tid: i32) -> Option<u64> {
     }
 }
 
-fn unblock(tid: i32, before: Option<u64>) {
+pub fn unblock(tid: i32, before: Option<u64>) {
     if let Some(before) = before {
         // SAFETY: the kernel reads our word.
         unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, tid, 8, &raw const before) };
