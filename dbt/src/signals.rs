@@ -11,6 +11,7 @@ use crate::emit::Interrupted;
 use crate::exits::{Exit, Exits};
 use crate::guest::Guest;
 use crate::launch::{registers, set_registers};
+use crate::storms::{has_moved, processor_time};
 use crate::stubs::Stubs;
 use crate::thread::Thread;
 use crate::tracer::{Task, Tracer, is_busy, wait};
@@ -104,6 +105,7 @@ impl Tracer<'_, '_> {
         let asks = |thread: &Arc<Thread>| thread.process.space().stubs(|stubs| stubs.in_request(pc)).is_some();
         if !task.thread.as_ref().is_some_and(asks) {
             unblock(tid, task.blocked.take());
+            task.progress.makes_system_call();
             for signal in std::mem::take(&mut task.undelivered) {
                 self.send_again(tid, signal);
             }
@@ -131,7 +133,10 @@ impl Tracer<'_, '_> {
                 self.send_again(tid, signal);
                 continue;
             }
-            let outcome = self.deliver_to_handler(tid, thread, signal);
+            let outcome = match self.admits(tid, thread, &signal) {
+                true => self.deliver_to_handler(tid, thread, signal),
+                false => Err(Instead::Postponed),
+            };
             let undelivered = &mut self.tasks.get_mut(&tid)?.undelivered;
             match outcome {
                 Ok(()) => {}
@@ -157,6 +162,18 @@ impl Tracer<'_, '_> {
         }
         self.resume(tid, libc::PTRACE_CONT, 0);
         None
+    }
+
+    /// Is it time for the signal?
+    fn admits(&mut self, tid: i32, thread: &Thread, signal: &Signal) -> bool {
+        let (Some(task), Ok(regs)) = (self.tasks.get_mut(&tid), registers(tid)) else { return true };
+        is_raised(signal)
+            || task.progress.admits(
+                signal.number,
+                has_moved(thread, regs.rip),
+                || is_from_outside(tid, signal),
+                || processor_time(tid),
+            )
     }
 
     /// Leaves the thread stopped before the translation of the handler is asked for.
@@ -371,10 +388,23 @@ fn take_up(task: &mut Task, signal: &mut Signal) {
 
 /// Is the signal in one of the thread's sets: those it catches, those it blocks (proc(5), status)?
 fn is_in(tid: i32, number: i32, set: &str) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let set = status.lines().find_map(|line| line.strip_prefix(set));
-    let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    let set = status(tid, set).and_then(|set| u64::from_str_radix(&set, 16).ok()).unwrap_or(0);
     set & 1 << (number - 1) != 0
+}
+
+fn status(tid: i32, field: &str) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(field)).map(|value| value.trim().to_owned())
+}
+
+/// Has the signal been sent anew since the last one of its number was delivered, and not by the thread's own process? (Those that queue may have been
+/// waiting for long, but a timer has one at a time.)
+fn is_from_outside(tid: i32, signal: &Signal) -> bool {
+    let code = signal.info.si_code;
+    let sent = code <= 0 && code != libc::SI_TIMER;
+    // SAFETY: the field is of the union's first members for signals that were sent.
+    let own = || status(tid, "Tgid:").is_some_and(|own| own == unsafe { signal.info.si_pid() }.to_string());
+    if sent { signal.number < FIRST_QUEUED && !own() } else { true }
 }
 
 /// Blocks what may come while the thread is stepped. What was blocked before.

@@ -8,6 +8,7 @@ use crate::launch::{self, Launched, registers, set_registers};
 use crate::log::Publisher;
 use crate::service::{Service, Statistics};
 use crate::signals::{Signal, set_general, unblock};
+use crate::storms::Progress;
 use crate::thread::{Making, Process, Space, Thread};
 use crate::{Follow, Options};
 use fpgrind_analysis::log::Event;
@@ -46,6 +47,7 @@ pub struct Task {
     /// What it blocked itself before all signals were blocked for it, because some wait here. It must not see that, nor pass it on: meanwhile
     /// it stops at system calls.
     pub blocked: Option<u64>,
+    pub progress: Progress,
     /// Signals that were given back to the kernel because they are blocked, and what is known of them.
     pub sent_again: Vec<Signal>,
 }
@@ -107,7 +109,7 @@ impl Birth {
 
 /// A stop at a system call (ptrace(2), PTRACE_O_TRACESYSGOOD).
 const AT_SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
-/// How often tasks are looked at that wait for an answer before their signals can be delivered.
+/// How often tasks are looked at that wait for an answer, or run on, before their signals can be delivered.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 impl<'scope, 'env> Tracer<'scope, 'env> {
@@ -167,13 +169,13 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
                 Look::Nobody => return None,
                 Look::Nothing => {}
             }
+            std::thread::sleep(LOOK_AGAIN);
             for tid in postponed {
                 if self.tasks.get(&tid).and_then(|task| task.thread.as_ref()).is_none_or(|thread| !is_busy(thread)) {
                     // SAFETY: a ptrace call on a task of ours. It stops, and its signals are delivered.
                     unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0) };
                 }
             }
-            std::thread::sleep(LOOK_AGAIN);
         }
     }
 
