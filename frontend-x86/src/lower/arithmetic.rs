@@ -87,7 +87,11 @@ impl Lowering<'_> {
                 }
                 _ => zero,
             };
-            results.extend((0..in_quarter).map(|lane| Some(if goes(lane) { sum } else { zero })));
+            for lane in 0..in_quarter {
+                // Where it is a NaN its sign may differ between the lanes (as observed).
+                let copy = Op::Among { bits: left[first + lane], of: vec![sum] };
+                results.push(Some(if goes(lane) { self.builder.value(ty, copy) } else { zero }));
+            }
         }
         self.write_lanes(&results, ty.bytes(), false)
     }
