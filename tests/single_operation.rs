@@ -115,6 +115,9 @@ fn check_encoding(cpu: &mut Cpu, code: Code, without_analysis: bool) -> Counts {
                 let mxcsr = if random.below(3) == 2 { MODES[random.below(MODES.len())] } else { NEAREST };
                 let state = prepare(cpu, &[program.0], &mut random, mxcsr);
                 let run = Run::new(cpu, std::slice::from_ref(&program), state);
+                if run.stack_fault() {
+                    continue;
+                }
                 let block = run.lift(form.is_literal());
                 let what = format!(
                     "{} ({code:?} {form:?}) imm {immediate:#x} mxcsr {mxcsr:#x} fcw {:#x} round {round}\n{block}",

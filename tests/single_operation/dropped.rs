@@ -18,7 +18,12 @@ pub fn may_drop(instr: &Instruction, block: &Block) -> bool {
         _ if name.starts_with("pblendw") => (0..4).any(|granule| matches!(immediate >> (2 * granule) & 3, 1 | 2)),
         _ => false,
     };
-    let by_control = name.starts_with("perm") && !name.ends_with("imm8");
+    // By a register whose contents are not constant, and integer arithmetic on floats with such.
+    let by_control = (name.starts_with("perm") && !name.ends_with("imm8")) || name.starts_with("pshufb");
+    let by_control = by_control || name.starts_with("padd") || name.starts_with("psub");
+    // Lanes of less than a granule, under a mask.
+    let narrow = ["movdqu8", "movdqu16", "pbroadcastb", "pbroadcastw", "palignr"];
+    let torn = torn || instr.has_op_mask() && narrow.iter().any(|prefix| name.starts_with(prefix));
     // Integers are not followed: what a conversion makes of floats, and what `fbld` reads.
     let integers = block.stmts.iter().any(|stmt| matches!(stmt.op, Op::ToInt { .. }));
     let integers = integers || instr.mnemonic() == Mnemonic::Fbld;

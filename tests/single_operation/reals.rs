@@ -5,7 +5,7 @@ use super::floats::{Direction, Number};
 use super::record::{Evaluation, truncate};
 use super::run::Run;
 use fpgrind_analysis::{Analysis, Shadow};
-use fpgrind_ir::{Block, Op, Operator, Place, Rounding, Type, Value};
+use fpgrind_ir::{Block, Op, Operator, Place, Reg, Rounding, Type, Value};
 
 /// Flush to zero and denormals are zeros: reals know neither.
 const FLUSHING: u32 = 1 << 15 | 1 << 6;
@@ -20,7 +20,7 @@ pub fn check_reals(run: &Run, block: &Block, evaluation: &Evaluation, analysis: 
         }
         let (Op::Put { value, .. } | Op::Store { value, .. }) = stmt.op else { continue };
         for (offset, value) in computed(block, evaluation, value) {
-            let Op::Apply { operator, ref args, rounding, .. } = block.stmts[value.index()].op else { continue };
+            let Op::Apply { operator, ref args, rounding, result } = block.stmts[value.index()].op else { continue };
             let ty = block.type_of(value).unwrap();
             let (native, shadow) = match &stmt.op {
                 Op::Put { place, .. } => {
@@ -34,15 +34,20 @@ pub fn check_reals(run: &Run, block: &Block, evaluation: &Evaluation, analysis: 
             };
             let native = truncate(native, ty.bytes());
             let Found::Here(shadow) = shadow else {
-                assert!(shadow_is_unasked(&shadow), "{what}: no shadow at {:?} + {offset}", stmt.op);
+                let excused = shadow_is_unasked(&shadow) || ty == Type::F80 && refused(run);
+                assert!(excused, "{what}: no shadow at {:?} + {offset}", stmt.op);
                 continue;
             };
-            assert_eq!(shadow.native as u128, native, "{what}: native bits of {:?} + {offset}", stmt.op);
+            assert_eq!(shadow.native, native, "{what}: native bits of {:?} + {offset}", stmt.op);
             let governing = block.type_of(args[0]).unwrap();
-            if rounds(operator) && to_nearest(run, governing, ty, rounding) {
+            // Where the CPU is asked for its result, that is not simply the operation's: `dpps` adds zeros, `vdpbf16ps` flushes.
+            let once = result.is_none() && args.iter().all(|arg| is_exact(block, *arg));
+            if rounds(operator) && once && to_nearest(run, governing, ty, rounding) {
                 let is_nan = |bits: u128| Number::new(ty, bits, false) == Number::Nan;
-                let rounded = shadow.rounded as u128;
-                let agree = rounded == native || is_nan(rounded) && is_nan(native);
+                let rounded = shadow.rounded;
+                // An infinite scale makes an infinity or a zero even of a NaN (Intel SDM, VSCALEFPS).
+                let scaled = operator == Operator::Scalef && is_nan(rounded);
+                let agree = rounded == native || is_nan(rounded) && is_nan(native) || scaled;
                 assert!(agree, "{what}: {operator:?} into {:?}: real {rounded:#x}, native {native:#x}", stmt.op);
                 checked += 1;
             }
@@ -71,6 +76,23 @@ fn computed(block: &Block, evaluation: &Evaluation, value: Value) -> Vec<(usize,
     }
 }
 
+/// Is a value what it says: is nothing computed in it, but that a number is put into a wider format?
+fn is_exact(block: &Block, value: Value) -> bool {
+    let stmt = &block.stmts[value.index()];
+    match &stmt.op {
+        Op::Apply { operator: Operator::Cast, args, .. } => {
+            let widens = block.type_of(args[0]).unwrap().bytes() < stmt.ty.unwrap().bytes();
+            widens && is_exact(block, args[0])
+        }
+        Op::Apply { .. } | Op::Rescale { .. } => false,
+        op => {
+            let mut exact = true;
+            op.for_each_use(&mut |value| exact &= block.type_of(value) == Some(Type::Image) || is_exact(block, value));
+            exact
+        }
+    }
+}
+
 /// A shadow, or why there is none to be asked for.
 enum Found {
     Here(Shadow),
@@ -79,21 +101,34 @@ enum Found {
     Unasked,
 }
 
+/// Does the x87 say in C2 that it has not done all that was asked: an argument out of range, a remainder that is not yet one (Intel
+/// SDM, FSIN and FPREM)?
+fn refused(run: &Run) -> bool {
+    run.after().state.fpu.status >> 10 & 1 == 1
+}
+
 fn shadow_is_unasked(found: &Found) -> bool {
     matches!(found, Found::Unasked)
 }
 
-/// Halves in the upper part of a granule have no place of their own, and the x87's formats no shadow that could be asked for.
-fn register(analysis: &Analysis, _run: &Run, place: Place, offset: usize, ty: Type) -> Found {
-    if !matches!(ty, Type::F32 | Type::F64) {
+/// Halves in the upper part of a granule have no place of their own. The x87's registers are now counted from the top as it is after
+/// the run.
+fn register(analysis: &Analysis, run: &Run, place: Place, offset: usize, ty: Type) -> Found {
+    if !offset.is_multiple_of(4) {
         return Found::Unasked;
     }
-    let place = Place { offset: place.offset + offset as u8, ..place };
-    analysis.register(0, place, ty).map_or(Found::Missing, Found::Here)
+    let reg = match place.reg {
+        Reg::X87(number) => {
+            let [before, after] = [run.before(), run.after()].map(|moment| moment.state.fpu.top());
+            Reg::X87((number + before + 8 - after) % 8)
+        }
+        reg => reg,
+    };
+    analysis.register(0, Place { reg, offset: place.offset + offset as u8 }, ty).map_or(Found::Missing, Found::Here)
 }
 
 fn memory(analysis: &Analysis, address: u64, ty: Type) -> Found {
-    if !matches!(ty, Type::F32 | Type::F64) {
+    if !address.is_multiple_of(4) {
         return Found::Unasked;
     }
     analysis.memory(0, address, ty).map_or(Found::Missing, Found::Here)

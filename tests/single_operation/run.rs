@@ -39,6 +39,13 @@ impl Run {
         &self.moments[self.moments.len() - 1]
     }
 
+    /// Was an empty x87 register read, or a full one pushed onto? A program that does so has a bug: what the frontend and the analysis make of
+    /// it is not looked at.
+    pub fn stack_fault(&self) -> bool {
+        const STACK_FAULT: u16 = 1 << 6;
+        self.moments.iter().skip(1).any(|moment| moment.state.fpu.status & STACK_FAULT != 0)
+    }
+
     pub fn lift(&self, constant_memory: bool) -> Block {
         let constants = |address: u64, buffer: &mut [u8]| {
             if constant_memory {
