@@ -147,8 +147,10 @@ fn lane(
                 }
             }
         }
-        // Integers: nothing is followed, so nothing needs to be logged.
-        None if !lanes.iter().flatten().any(|&granule| builder.may_carry_float(granule)) => {
+        // Integers: nothing is followed, so nothing needs to be logged. What is itself the result of logic on integers cannot be.
+        None if !lanes.iter().flatten().any(|&granule| builder.may_carry_float(granule))
+            || [0, 1].into_iter().any(|arg| is_lost(args[arg], &lanes[arg])) =>
+        {
             results.fill(Some(Granule::Unknown));
         }
         None => {
@@ -163,6 +165,11 @@ fn lane(
             fill(results, value);
         }
     }
+}
+
+/// Is it unknown, and in no register that it could be read from?
+fn is_lost(source: Source, lane: &[Granule]) -> bool {
+    matches!(source, Source::Granules(_)) && lane.contains(&Granule::Unknown)
 }
 
 fn fill(results: &mut [Option<Granule>], value: Value) {
