@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What fpgrind costs: every mode against the native run, and against its peers where they are installed.
 
-Usage: scripts/bench.py FPGRIND [--only NAME] [--translation] [--json FILE]
+Usage: scripts/bench.py FPGRIND [--only NAME] [--translation | --log] [--json FILE]
 
 Ratios are of the cost of the same work in the same run of this script: one more repeat of the program's work, start-up
 and translation subtracted, median of several pairs of runs taken in turns. What starting costs is shown by itself.
@@ -11,6 +11,7 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -22,7 +23,7 @@ from pathlib import Path
 from benchmarks import machine, programs, rows
 from benchmarks.growth import Growth
 from benchmarks.measure import ChildFailed
-from benchmarks.tools import CLANG, CLANG_NATIVE, NATIVE, NONE, TOOLS, VALGRIND
+from benchmarks.tools import CLANG, CLANG_NATIVE, LOG, NATIVE, NONE, TOOLS, VALGRIND
 
 MEGABYTE = 1 << 20
 # With no more operations than that in a repeat, something else than operations takes the time.
@@ -30,10 +31,11 @@ FEW = 100
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="scripts/bench.py FPGRIND [--only NAME] [--translation] [--json FILE]")
+    parser = argparse.ArgumentParser(usage="scripts/bench.py FPGRIND [--only NAME] [--translation | --log] [--json FILE]")
     parser.add_argument("fpgrind")
     parser.add_argument("--only", help="only programs with this in their name, and no growth")
     parser.add_argument("--translation", action="store_true", help="only translation without logging, and no growth")
+    parser.add_argument("--log", action="store_true", help="only what logging costs in programs that compute with floats")
     parser.add_argument("--json", help="also write the figures to this file")
     options = parser.parse_args()
     fpgrind = os.path.abspath(options.fpgrind)
@@ -46,6 +48,9 @@ def main():
         print(f"{missing} is not installed, so {what}; `make bench-tools` installs it.")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
+        if options.log:
+            print_logging(fpgrind, folder, options.only)
+            return
         tools = [tool for tool in TOOLS if tool.is_there() and (not options.translation or tool in (NATIVE, NONE))]
         costs = measure_programs(fpgrind, folder, tools, options.only)
         print_costs(costs, tools)
@@ -155,6 +160,37 @@ def print_translation(costs):
         worst = max(ratios, key=ratios.get)
         print(f"\nTranslation without logging, geometric mean over {len(ratios)} programs: {times(mean)} the native CPU time")
         print(f"  at most {times(ratios[worst])}: {worst}")
+
+
+def print_logging(fpgrind, folder, only):
+    """What it costs to write the log, which is then discarded."""
+    print("\nLogging without analysis: CPU time in multiples of the native run's, and bytes of log")
+    lines, ratios = [], []
+    for program in programs.COMPILED:
+        if program.name == "recursive fib" or only and only not in program.name:
+            continue
+        progress(program.name)
+        command_of = programs.command_of(program, programs.build(program, folder))
+        cost = rows.measure([NATIVE, LOG], fpgrind, folder, {NATIVE.name: command_of, LOG.name: command_of}, complain, 5)
+        ratio = cost[LOG.name].cpu / cost[NATIVE.name].cpu
+        ratios.append(ratio)
+        analysed = logged_and_operations(fpgrind, folder, command_of)
+        operations, logged = (two - one for one, two in zip(*analysed))
+        native = cost[NATIVE.name].cpu / operations
+        lines.append([program.name, times(ratio), nanoseconds(native), nanoseconds(ratio * native), f"{logged / operations:.1f}"])
+    progress("")
+    table(["", "log", "native ns/op", "log ns/op", "bytes/op"], lines)
+    print(f"  geometric mean over {len(ratios)} programs: {times(statistics.geometric_mean(ratios))} the native CPU time")
+
+
+def logged_and_operations(fpgrind, folder, command_of):
+    """Operations and bytes of log in a run with one repeat, and in one with two."""
+    for repeats in (1, 2):
+        command, out = [str(word) for word in command_of(repeats)], folder / "report"
+        subprocess.run([fpgrind, "--quiet", "--out", str(out), "--", *command], check=True, stdout=subprocess.DEVNULL)
+        operations = json.loads((out / "report.json").read_text())["totals"]["operations"]
+        run = subprocess.run([fpgrind, "--mode", "log", "--", *command], check=True, capture_output=True, text=True)
+        yield operations, int(re.search(r"(\d+) bytes of log", run.stderr)[1])
 
 
 def print_requests(fpgrind):

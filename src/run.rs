@@ -25,7 +25,8 @@ pub fn run(options: &Options) -> Result<End, Failure> {
                     bytes += records.len() as u64;
                 }
             };
-            let run = translate(&program, options, Some(Logging { check: options.check }), count)?;
+            let logging = Logging { check: options.check, discard: true };
+            let run = translate(&program, options, Some(logging), count)?;
             summary.write(&remarks_of(&run));
             summary.write(&format!("fpgrind: {bytes} bytes of log were written and discarded\n"));
             Ok(run.end)
@@ -44,7 +45,8 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     };
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
-    let run = translate(program, options, Some(Logging { check: options.check }), |event| analysis.event(event))?;
+    let logging = Logging { check: options.check, discard: false };
+    let run = translate(program, options, Some(logging), |event| analysis.event(event))?;
     let findings = analysis.finish();
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),

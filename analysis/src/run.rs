@@ -135,16 +135,18 @@ impl<R: Real> Running<'_, R> {
             }
             Step::Const { bits, ty } => frame.values[index] = Value::constant(*bits, *ty),
             Step::Image { turned, slot } => {
-                // The control word and the status word come first.
-                let words = logged(record, *slot, Type::B32);
+                // The control word, the status word and the tags come first.
+                let words = logged(record, *slot, Type::B64);
                 thread.mode.control = words as u16;
                 thread.registers.set_top(top_of(words).wrapping_sub(*turned));
                 frame.values[index] = Value::plain(words);
             }
             Step::St { image, slot, index: number, live } => {
                 let bits = logged(record, *slot, Type::F80);
-                let number = top_of(frame.values[*image].bits).wrapping_add(*number);
+                let words = frame.values[*image].bits;
+                let number = top_of(words).wrapping_add(*number);
                 frame.values[index] = match live {
+                    _ if is_empty(words, number) => Value::plain(INDEFINITE),
                     true => thread.registers.x87(number, bits, &mut totals.stale_shadows),
                     false => Value::plain(bits),
                 };
@@ -344,7 +346,15 @@ impl<R: Real> Running<'_, R> {
     }
 }
 
-/// The top of the x87's stack, out of an image's first four bytes.
+/// The NaN that is read from an empty register of the x87 (SDM volume 1, "Stack Overflow or Underflow Exception").
+const INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
+
+/// The top of the x87's stack, out of an image's first eight bytes.
 fn top_of(words: u128) -> u8 {
     (words >> (16 + 11)) as u8 & 7
+}
+
+/// Is a register of the x87 empty? An image has a bit for each, by its own number, that is set if it is not (SDM, FXSAVE).
+fn is_empty(words: u128, number: u8) -> bool {
+    words >> (32 + (number & 7)) & 1 == 0
 }

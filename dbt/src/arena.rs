@@ -174,12 +174,17 @@ impl Piece {
         unsafe { self.pointer().add(offset).cast::<u64>().read_volatile() }
     }
 
-    pub fn read(&self, offset: usize, len: usize) -> Vec<u8> {
+    /// Appends bytes of the piece to a buffer.
+    pub fn read_into(&self, offset: usize, len: usize, buffer: &mut Vec<u8>) {
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.kind.bytes()));
-        let mut bytes = vec![0; len];
-        // SAFETY: within the piece, as just checked. The guest may change the bytes meanwhile; whatever is read is taken as data.
-        unsafe { self.pointer().add(offset).copy_to_nonoverlapping(bytes.as_mut_ptr(), len) }
-        bytes
+        buffer.reserve(len);
+        // SAFETY: within the piece, as just checked, and within what was reserved. The guest may change the bytes meanwhile; whatever
+        // is read is taken as data.
+        unsafe {
+            let end = buffer.as_mut_ptr().add(buffer.len());
+            self.pointer().add(offset).copy_to_nonoverlapping(end, len);
+            buffer.set_len(buffer.len() + len);
+        }
     }
 
     /// Another piece of the same kind whose first `len` bytes are the same.
@@ -213,18 +218,24 @@ impl Drop for Piece {
 mod tests {
     use super::*;
 
+    fn read(piece: &Piece, len: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        piece.read_into(0, len, &mut bytes);
+        bytes
+    }
+
     #[test]
     fn pieces_are_apart_and_come_back_empty() {
         let arena = Arena::new().unwrap();
         let [a, b] = [Kind::Thread, Kind::Thread].map(|kind| arena.piece(kind).unwrap());
         a.write(0, b"some bytes");
-        assert_eq!(b.read(0, 4), [0; 4]);
+        assert_eq!(read(&b, 4), [0; 4]);
         let copy = a.copy(10).unwrap();
         let address = a.address();
         drop(a);
         let again = arena.piece(Kind::Thread).unwrap();
-        assert_eq!((again.address(), again.read(0, 10)), (address, vec![0; 10]));
-        assert_eq!(copy.read(0, 10), b"some bytes");
+        assert_eq!((again.address(), read(&again, 10)), (address, vec![0; 10]));
+        assert_eq!(read(&copy, 10), b"some bytes");
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod modules;
 pub mod program;
 mod service;
 mod signals;
+mod storms;
 mod stubs;
 mod syscalls;
 mod tables;
@@ -90,7 +91,7 @@ pub fn run(program: &Program, options: &Options, consumer: impl FnMut(Event<'_>)
     let (publisher, subscription) = log::channel_of_log();
     std::thread::scope(|scope| {
         let supervisor = scope.spawn(|| supervise(program, options, publisher));
-        subscription.consume(consumer);
+        subscription.consume(options.logging.is_some_and(|logging| logging.discard), consumer);
         supervisor.join().unwrap_or(Err(Error::Internal))
     })
 }

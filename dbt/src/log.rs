@@ -1,5 +1,6 @@
 //! The way of the log from the guests to its consumer.
 
+use crate::context::Chunk;
 use fpgrind_analysis::log::Event;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 pub enum Message {
     Event(Event<'static>),
     Records { thread: u32, bytes: Vec<u8> },
+    Chunk { thread: u32, chunk: Chunk },
 }
 
 /// Chunks of log that may wait for the consumer before a guest has to.
@@ -32,6 +34,9 @@ struct Credits {
 #[derive(Default)]
 struct Flow {
     in_flight: usize,
+    /// Buffers of chunks that were consumed. They are used again, because the kernel takes longer to make pages than the guest to
+    /// fill them.
+    spare: Vec<Vec<u8>>,
     /// Nobody consumes any more.
     closed: bool,
 }
@@ -62,13 +67,29 @@ impl Publisher {
         let _ = self.sender.send(Message::Event(event));
     }
 
+    /// An empty buffer for records.
+    pub fn buffer(&self) -> Vec<u8> {
+        let mut flow = self.credits.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buffer = flow.spare.pop().unwrap_or_default();
+        buffer.clear();
+        buffer
+    }
+
     pub fn send_records(&self, thread: u32, bytes: Vec<u8>) {
+        self.send_when_due(Message::Records { thread, bytes });
+    }
+
+    pub fn send_chunk(&self, thread: u32, chunk: Chunk) {
+        self.send_when_due(Message::Chunk { thread, chunk });
+    }
+
+    fn send_when_due(&self, records: Message) {
         let lock = self.credits.state.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |flow: &mut Flow| flow.in_flight >= CHUNKS_IN_FLIGHT && !flow.closed;
         let mut flow = self.credits.changed.wait_while(lock, full).unwrap_or_else(PoisonError::into_inner);
         flow.in_flight += 1;
         drop(flow);
-        let _ = self.sender.send(Message::Records { thread, bytes });
+        let _ = self.sender.send(records);
     }
 
     /// A number for a block, unlike any other.
@@ -78,14 +99,32 @@ impl Publisher {
 }
 
 impl Subscription {
-    /// Hands over everything until all publishers are gone.
-    pub fn consume(self, mut consumer: impl FnMut(Event<'_>)) {
+    /// Hands over everything until all publishers are gone. A consumer that reads gets copies of what lies in memory which the guest
+    /// can write to; one that is to `discard` gets it where it lies.
+    pub fn consume(self, discard: bool, mut consumer: impl FnMut(Event<'_>)) {
+        let mut copy = Vec::new();
         for message in &self.receiver {
             match message {
                 Message::Event(event) => consumer(event),
+                Message::Chunk { thread, chunk } => {
+                    if discard {
+                        consumer(Event::Records { thread, bytes: chunk.in_place() });
+                        drop(chunk);
+                    } else {
+                        copy.clear();
+                        chunk.read_into(&mut copy);
+                        // The guest can fill it again meanwhile.
+                        drop(chunk);
+                        consumer(Event::Records { thread, bytes: &copy });
+                    }
+                    self.credits.change(|flow| flow.in_flight -= 1);
+                }
                 Message::Records { thread, bytes } => {
                     consumer(Event::Records { thread, bytes: &bytes });
-                    self.credits.change(|flow| flow.in_flight -= 1);
+                    self.credits.change(|flow| {
+                        flow.in_flight -= 1;
+                        flow.spare.push(bytes);
+                    });
                 }
             }
         }

@@ -51,9 +51,10 @@ impl Service {
     /// Answers requests until the thread has ended; then hands over what it logged last.
     pub fn serve(&self) {
         let _guard = KilledOnPanic(self.thread.tid);
-        while self.thread.memory.wait() {
+        let mut soon = true;
+        while self.thread.memory.wait(soon) {
             let asked = Instant::now();
-            self.handle();
+            soon = self.handle();
             self.thread.memory.answer();
             self.statistics.requests.fetch_add(1, Ordering::Relaxed);
             self.statistics.nanoseconds.fetch_add(asked.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -74,9 +75,12 @@ impl Service {
         self.thread.process.space()
     }
 
-    fn handle(&self) {
+    /// Answers the request. May the next one come soon?
+    fn handle(&self) -> bool {
         let Context { exit, argument, .. } = *self.context();
-        let Some(exit) = self.space().lock().exits.get(exit).cloned() else { return };
+        let Some(exit) = self.space().lock().exits.get(exit).cloned() else { return true };
+        // It takes a while to fill a chunk.
+        let soon = !matches!(exit, Exit::RingFull { .. });
         if !matches!(exit, Exit::BehindSyscall) && self.context().ask_behind_syscall != 0 {
             // A handler took it out of the system call that it was found in.
             self.context().ask_behind_syscall = 0;
@@ -93,7 +97,7 @@ impl Service {
                 self.go_on_at(key, false);
             }
             Exit::RingFull { resume } => {
-                self.hand_over();
+                self.publisher.send_chunk(self.thread.number, self.thread.memory.take_chunk());
                 self.context().resume = resume;
             }
             Exit::Native { pc } => self.go_native(pc, WentNative::Instruction),
@@ -109,6 +113,7 @@ impl Service {
             Exit::Syscall => self.syscall(argument),
             Exit::BehindSyscall => self.behind_syscall(),
         }
+        soon
     }
 
     /// The thread's first instruction.
@@ -201,7 +206,7 @@ impl Service {
         self.context().syscall = call;
         self.context().action = 1;
         self.thread.memory.answer();
-        let result = if self.thread.memory.wait() { self.context().syscall_result } else { u64::MAX };
+        let result = if self.thread.memory.wait(true) { self.context().syscall_result } else { u64::MAX };
         self.context().action = 0;
         result
     }
@@ -243,8 +248,9 @@ impl Service {
 
     /// Sends what was logged.
     pub(crate) fn hand_over(&self) {
-        let records = self.thread.memory.take_records();
-        if !records.is_empty() {
+        if self.thread.memory.has_records() {
+            let mut records = self.publisher.buffer();
+            self.thread.memory.take_records(&mut records);
             self.publisher.send_records(self.thread.number, records);
         }
     }

@@ -35,6 +35,8 @@ const VOLATILE_BLOCK_BYTES: usize = 64;
 pub struct Logging {
     /// Log native results as well, to be compared with the shadow program's.
     pub check: bool,
+    /// Nobody reads the log.
+    pub discard: bool,
 }
 
 pub struct Translator {

@@ -76,7 +76,7 @@ class Subject:
         )
 
 
-def measure(tools, fpgrind, folder, commands, complain):
+def measure(tools, fpgrind, folder, commands, complain, runs=RUNS):
     """The costs by the tool's name. The tools take turns, so that a machine that slows down slows all of them."""
     subjects = {}
     for tool in tools:
@@ -85,7 +85,7 @@ def measure(tools, fpgrind, folder, commands, complain):
                 subjects[tool.name] = Subject(tool, fpgrind, folder, commands[tool.name])
             except ChildFailed as failure:
                 complain(failure)
-    for _ in range(RUNS):
+    for _ in range(runs):
         for subject in subjects.values():
             subject.take()
     return {name: subject.cost() for name, subject in subjects.items()}

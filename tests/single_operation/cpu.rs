@@ -54,6 +54,11 @@ impl Fpu {
         self.status = self.status & !(7 << 11) | (top as u16 & 7) << 11;
     }
 
+    pub fn is_empty(&self, index: u8) -> bool {
+        self.tags >> ((self.top() + index) % 8) & 1 == 0
+    }
+
+    /// The bits of a register, whether or not it is empty.
     pub fn st(&self, index: u8) -> u128 {
         self.registers[index as usize % 8] & F80
     }

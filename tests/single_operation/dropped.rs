@@ -1,37 +1,14 @@
 //! What a block may drop although its instruction is lifted. All else must be followed.
 
+use super::check::loads_top;
 use super::forms::name;
 use super::record::Moment;
-use fpgrind_frontend_x86::lifted;
-use fpgrind_ir::{Place, Reg};
-use iced_x86::{Code, Instruction};
-
-/// What the frontend makes of an encoding. To be replaced by the frontend's own word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(dead_code)]
-pub enum Coverage {
-    Lifted,
-    /// Its results are taken as they come.
-    Leaf(&'static str),
-    Dropped(&'static str),
-    Irrelevant,
-    Missing,
-}
-
-pub fn coverage(code: Code) -> Coverage {
-    let name = name(code);
-    let name = name.trim_start_matches('v');
-    let leaves = ["cvtsi2", "cvtdq2", "cvtpi2", "cvtpd2dq", "cvtps2dq", "cvttpd2dq", "cvttps2dq", "rcp", "rsqrt"];
-    match () {
-        _ if leaves.iter().any(|prefix| name.starts_with(prefix)) => Coverage::Leaf("made of integers, or approximate"),
-        _ if name.contains("rstor") => Coverage::Dropped("all registers at once"),
-        _ if lifted(code) => Coverage::Lifted,
-        _ => Coverage::Missing,
-    }
-}
+use fpgrind_frontend_x86::{Coverage, coverage};
+use fpgrind_ir::{Block, Op, Place, Reg};
+use iced_x86::{Instruction, Mnemonic};
 
 /// Instructions whose results are not followed: those that the frontend says so of, and a few forms.
-pub fn may_drop(instr: &Instruction) -> bool {
+pub fn may_drop(instr: &Instruction, block: &Block) -> bool {
     let (name, immediate) = (name(instr.code()), instr.immediate8());
     let name = name.trim_start_matches('v');
     // Moves by less than a granule.
@@ -42,7 +19,10 @@ pub fn may_drop(instr: &Instruction) -> bool {
         _ => false,
     };
     let by_control = name.starts_with("perm") && !name.ends_with("imm8");
-    coverage(instr.code()) != Coverage::Lifted || torn || by_control
+    // Integers are not followed: what a conversion makes of floats, and what `fbld` reads.
+    let integers = block.stmts.iter().any(|stmt| matches!(stmt.op, Op::ToInt { .. }));
+    let integers = integers || instr.mnemonic() == Mnemonic::Fbld;
+    coverage(instr.code()) != Coverage::Lifted || torn || by_control || integers || loads_top(instr)
 }
 
 /// May this be dropped although the rest of the result is followed? What a scalar instruction carries along above its result,
@@ -56,7 +36,10 @@ pub fn may_drop_part(instr: &Instruction, place: Place, bytes: usize, after: &Mo
         _ if mnemonic.starts_with('V') && mnemonic.ends_with("sd") => 8,
         _ => 16,
     };
-    let upper_is_zero = after.state.vectors[number as usize][1..].iter().all(|quarter| *quarter == 0);
+    // What lies above sixteen bytes may be dropped if it is zero.
+    let bytes_after = after.state.vectors[number as usize].map(u128::to_le_bytes);
     let end = place.offset as usize + bytes;
-    place.offset >= result && (end <= 16 || upper_is_zero)
+    let upper_is_zero =
+        bytes_after.as_flattened()[..end].iter().skip(place.offset.max(16) as usize).all(|byte| *byte == 0);
+    place.offset >= result && upper_is_zero
 }

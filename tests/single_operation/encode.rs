@@ -17,6 +17,13 @@ pub const GATHERED: usize = 1024;
 /// Indices of gathers are less than this, and more than its negative.
 pub const GATHERED_REACH: usize = 100;
 
+/// Whether a decoder of 64-bit code ever gives this. Some are two instructions in one (`finit` is `wait` and `fninit`), some are not of this
+/// mode, or of other CPUs.
+pub fn is_decoded(code: Code) -> bool {
+    let info = code.op_code();
+    info.is_instruction() && info.mode64() && !info.fwait() && info.decoder_option() == DecoderOptions::NONE
+}
+
 /// An instruction in this form, decoded, with its bytes. Nothing if the encoding has no such form.
 pub fn instruction(
     code: Code,

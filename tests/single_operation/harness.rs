@@ -2,19 +2,13 @@
 //! loaded and stored as it should be.
 
 use super::cpu::{Cpu, State};
-use super::encode::instruction;
+use super::encode::{instruction, is_decoded};
 use super::features::lacking;
 use super::forms::{Extra, Form, Masking, Shape, forms};
 use super::masked;
 use super::operands::{FPU_NEAREST, NEAREST, Random, is_x87, prepare};
 use super::run::Run;
-use iced_x86::{Code, DecoderOptions, EncodingKind, Instruction, Mnemonic, RoundingControl};
-
-/// Of 64-bit mode and of CPUs as we know them.
-fn is_ours(code: Code) -> bool {
-    let info = code.op_code();
-    info.is_instruction() && info.mode64() && info.decoder_option() == DecoderOptions::NONE
-}
+use iced_x86::{Code, EncodingKind, Instruction, Mnemonic, RoundingControl};
 
 /// Encodes all forms of these encodings and runs each that the CPU has a few times.
 fn run_all(codes: impl Iterator<Item = Code>) {
@@ -77,7 +71,7 @@ fn element_width(instr: &Instruction) -> usize {
 
 #[test]
 fn every_form_of_evex_is_encoded_as_meant_and_runs() {
-    let is_evex = |code: &Code| code.op_code().encoding() == EncodingKind::EVEX && is_ours(*code);
+    let is_evex = |code: &Code| code.op_code().encoding() == EncodingKind::EVEX && is_decoded(*code);
     run_all(Code::values().filter(is_evex));
 }
 
@@ -87,9 +81,7 @@ fn every_form_of_x87_and_of_mask_instructions_is_encoded_as_meant_and_runs() {
         let kinds = code.op_code().op_kinds();
         kinds.iter().any(|kind| format!("{kind:?}").starts_with('k')) && code.op_code().encoding() == EncodingKind::VEX
     };
-    // Two instructions in one, and such as other CPUs had.
-    let is_two = |code: Code| code.op_code().fwait();
-    let wanted = |code: &Code| is_ours(*code) && (is_mask(*code) || is_x87(*code) && !is_two(*code));
+    let wanted = |code: &Code| is_decoded(*code) && (is_mask(*code) || is_x87(*code));
     run_all(Code::values().filter(wanted));
 }
 

@@ -6,6 +6,9 @@ use super::masked;
 use fpgrind_ir::{Addr, Block, Op, Place, Reg, Type, Value, When};
 use iced_x86::Instruction;
 
+/// The NaN that instructions find in an empty x87 register (Intel SDM volume 1, 8.5.1.1).
+const INDEFINITE: u128 = 0xffff << 64 | 3 << 62;
+
 /// The machine at an instruction boundary.
 #[derive(Clone)]
 pub struct Moment {
@@ -77,7 +80,8 @@ impl Evaluation {
                 Op::St { image, index, .. } => {
                     let taken = &block.stmts[image.index()];
                     let moment = &moments[taken.instr as usize + (taken.when == When::After) as usize];
-                    Some(moment.state.fpu.st(*index))
+                    let fpu = &moment.state.fpu;
+                    Some(if fpu.is_empty(*index) { INDEFINITE } else { fpu.st(*index) })
                 }
                 op => evaluation.moved(block, op),
             };

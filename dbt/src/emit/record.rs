@@ -68,7 +68,7 @@ impl Emitter {
         self.end_record(record, scratch, None);
     }
 
-    /// Room is checked by one byte of the cursor, which is 0 as long as there is some: see the context. Meanwhile the guest stands
+    /// Room is looked up by the cursor: see the context. Meanwhile the guest stands
     /// before the instruction at `pc`, if that is given; a record that was begun and not ended is none.
     pub(super) fn begin_record(
         &mut self,
@@ -84,9 +84,9 @@ impl Emitter {
         let vex = instrs.iter().any(|instr| instr.encoding() != EncodingKind::Legacy);
         let scratch = Scratch { cursor: unused[0], value: unused[1], vex };
         self.mark_before(pc, [None, None]);
-        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx; gs movzx ecx, BYTE [at::CURSOR + 3]);
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx; gs movzx ecx, WORD [at::CURSOR + 2]);
         self.mark_before(pc, [Some(RCX), None]);
-        dynasm!(self.asm.ops; .arch x64; jrcxz >room; jmp =>full; room:);
+        dynasm!(self.asm.ops; .arch x64; gs movzx ecx, BYTE [rcx + at::FULL]; jrcxz >room; jmp =>full; room:);
         if scratch.cursor != RCX {
             dynasm!(self.asm.ops; .arch x64; gs mov rcx, [at::spill(0)]);
             self.mark_before(pc, [None, None]);

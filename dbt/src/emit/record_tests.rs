@@ -79,7 +79,8 @@ impl Guest {
             function(input, output);
             libc::munmap(pages, 4 * PAGE);
         }
-        let record = memory.take_records();
+        let mut record = Vec::new();
+        memory.take_records(&mut record);
         assert_eq!(record.len(), self.block.record as usize);
         let logged = self.block.stmts.iter().filter_map(|stmt| Field::of(&self.block, stmt));
         logged.map(|field| record[field.slot as usize..][..field.bytes].to_vec()).collect()
