@@ -19,6 +19,9 @@ pub fn ulps(ty: Type, native: u128, correct: u128) -> u64 {
     if native == correct && !is_nan(ty, native) {
         return 0;
     }
+    if ty == Type::F64 {
+        return ulps_of_doubles(native as u64, correct as u64);
+    }
     if is_nan(ty, native) || is_nan(ty, correct) {
         return maximal(ty);
     }
@@ -26,9 +29,21 @@ pub fn ulps(ty: Type, native: u128, correct: u128) -> u64 {
     u64::try_from(distance).unwrap_or(u64::MAX)
 }
 
+/// The same of doubles, which is what most floats are.
+fn ulps_of_doubles(native: u64, correct: u64) -> u64 {
+    if f64::from_bits(native).is_nan() || f64::from_bits(correct).is_nan() {
+        return u64::MAX;
+    }
+    let place = |bits: u64| if bits >> 63 == 1 { -((bits & !(1 << 63)) as i64) } else { bits as i64 };
+    place(native).abs_diff(place(correct))
+}
+
 /// The same in steps of what was rounded to: with fewer digits they are larger. A part of a step counts as one.
 pub fn ulps_of(target: Target, native: u128, correct: u128) -> u64 {
     let ulps = ulps(target.ty, native, correct);
+    if target.ty != Type::F80 {
+        return ulps;
+    }
     let unused = layout(target.ty).digits - target.digits as u32;
     if unused == 0 || ulps == maximal(target.ty) { ulps } else { ulps.div_ceil(1 << unused) }
 }
@@ -55,6 +70,7 @@ pub fn ulps_within(threshold: f64) -> u64 {
     (threshold.exp2() - 1.0).floor() as u64
 }
 
+#[inline]
 pub fn is_nan(ty: Type, bits: u128) -> bool {
     match ty {
         Type::F32 => f32::from_bits(bits as u32).is_nan(),
@@ -65,18 +81,21 @@ pub fn is_nan(ty: Type, bits: u128) -> bool {
 
 /// The value of a float given by its bits. Only of a long double it is not exact: what lies beyond the doubles is told as the largest,
 /// and what lies below them as the smallest, because neither is infinite or zero.
+#[inline]
 pub fn value(ty: Type, bits: u128) -> f64 {
     match ty {
         Type::F32 => f32::from_bits(bits as u32) as f64,
         Type::F64 => f64::from_bits(bits as u64),
-        _ => {
-            let value = f64::from_bits(format::convert(ty, bits, Target::nearest(Type::F64)) as u64);
-            match format::decode(ty, bits).kind {
-                Kind::Finite { .. } if value == 0.0 => f64::from_bits(1).copysign(value),
-                Kind::Finite { .. } if value.is_infinite() => f64::MAX.copysign(value),
-                _ => value,
-            }
-        }
+        _ => converted(ty, bits),
+    }
+}
+
+fn converted(ty: Type, bits: u128) -> f64 {
+    let value = f64::from_bits(format::convert(ty, bits, Target::nearest(Type::F64)) as u64);
+    match format::decode(ty, bits).kind {
+        Kind::Finite { .. } if value == 0.0 => f64::from_bits(1).copysign(value),
+        Kind::Finite { .. } if value.is_infinite() => f64::MAX.copysign(value),
+        _ => value,
     }
 }
 

@@ -15,6 +15,18 @@ pub struct Found<R> {
 }
 
 pub fn find<R>(request: &Request<R>) -> Option<Found<R>> {
+    // Most operations are none of this.
+    let may_be = |arg: &Term<R>| match arg {
+        Term::Leaf(leaf) => leaf.constant,
+        Term::Node(node) => matches!(node.operator, Operator::Cast | Operator::Neg),
+    };
+    if !matches!(request.operator, Operator::Add | Operator::Sub) || !request.args.iter().any(may_be) {
+        return None;
+    }
+    find_sum(request)
+}
+
+fn find_sum<R>(request: &Request<R>) -> Option<Found<R>> {
     let Request { operator, ty, args, mode, .. } = request;
     let (sum, subtracted) = plus_constant(*operator, args)?;
     let Term::Node(sum) = sum else { return None };

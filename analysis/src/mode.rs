@@ -100,6 +100,9 @@ impl Mode {
 
     /// What the result of an operation is rounded to.
     pub fn target(self, operator: Operator, from: Type, ty: Type) -> Target {
+        if self.mxcsr >> MXCSR_ROUNDING & 3 == 0 && from == Type::F64 && ty == Type::F64 {
+            return const { Target::nearest(Type::F64) };
+        }
         let target = Target { direction: self.direction(from, ty), ..Target::nearest(ty) };
         // Only these obey precision control (SDM volume 1, 8.1.5.2).
         let obeys = matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt);

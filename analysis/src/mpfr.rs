@@ -230,7 +230,7 @@ impl Real for Mpfr {
     }
 
     fn rounded(&self, to: Target) -> u128 {
-        if to == Target::nearest(Type::F64) {
+        if to == const { Target::nearest(Type::F64) } {
             return self.to_double().to_bits() as u128;
         }
         let raw = self.raw();

@@ -18,13 +18,13 @@ use fpgrind_ir::{Operator, Outcome, Type};
 pub fn apply(operator: Operator, from: Type, ty: Type, args: &[u128], mode: Mode) -> Option<u128> {
     match (from, ty) {
         (Type::F32 | Type::F64, Type::F32 | Type::F64) => {
-            // No operator has more than three arguments.
-            let mut words = [0; 3];
-            for (word, arg) in words.iter_mut().zip(args) {
-                *word = *arg as u64;
+            let sse = |words: &[u64]| sse::apply(operator, from, ty, words, mode.mxcsr).map(u128::from);
+            match *args {
+                [a] => sse(&[a as u64]),
+                [a, b] => sse(&[a as u64, b as u64]),
+                [a, b, c] => sse(&[a as u64, b as u64, c as u64]),
+                _ => None,
             }
-            let words = &words[..args.len().min(3)];
-            sse::apply(operator, from, ty, words, mode.mxcsr).map(u128::from)
         }
         _ if is_x87(from, ty) => x87::apply(operator, from, ty, args, mode.control),
         _ => narrow::apply(operator, from, ty, args, mode),

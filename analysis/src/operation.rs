@@ -115,11 +115,13 @@ impl<R: Real> Operations<R> {
         if let Some(found) = magic::find(&request) {
             self.see_rounding(found, &mut request);
         }
-        let Request { operator, ty, mut args, native, at, site, mode, called } = request;
+        // The arguments stay where they are: moving them about costs.
+        let Request { operator, ty, native, at, site, mode, called, .. } = request;
+        let args = &mut request.args;
         self.count += 1;
         let from = args.first().map_or(ty, Term::ty);
         let target = mode.target(operator, from, ty);
-        let real = self.real(in_reals(operator, target.direction), &args);
+        let real = self.real(in_reals(operator, target.direction), args);
         let rounded = real.rounded(target);
         // What only changes the sign or widens is as wrong as its argument, in the format in which that was rounded.
         let is_exact = is_exact(operator, from, ty);
@@ -127,7 +129,7 @@ impl<R: Real> Operations<R> {
             Some(arg) if is_exact => arg.ulps(),
             _ => error::ulps_of(target, native, rounded),
         };
-        let done = Done { operator, ty, args: &args, native, rounded, ulps, target, mode, called };
+        let done = Done { operator, ty, args, native, rounded, ulps, target, mode, called };
         let verdict = if site.is_some() { self.verdict(&done) } else { Verdict::Fine };
         let (mut influences, verdict) = self.blame(&done, &real, site, verdict);
         if !is_exact && ty.bytes() > Type::F32.bytes() {
@@ -135,9 +137,9 @@ impl<R: Real> Operations<R> {
                 influences = self.blame_narrow(arg, influences, mode);
             }
         }
-        let depth = self.pruner.depth_over(&mut args);
+        let depth = self.pruner.depth_over(args);
         let (bits, rounded) = (Bits::new(native), Bits::new(rounded));
-        let node = Rc::new(Node { operator, ty, depth, influences, at, bits, real, rounded, ulps, args });
+        let node = Rc::new(Node { operator, ty, depth, influences, at, bits, real, rounded, ulps, args: request.args });
         if let Some(site) = site {
             self.sites.observe(site, &node, verdict, mode, self.pruner.max_depth());
         }
@@ -200,6 +202,9 @@ impl<R: Real> Operations<R> {
     /// with other formats.
     fn blame_narrow(&mut self, arg: &Term<R>, influences: Influences, mode: Mode) -> Influences {
         let Term::Node(node) = arg else { return influences };
+        if node.operator != Operator::Cast {
+            return influences;
+        }
         let Some(narrow) = node.args.first().filter(|_| is_widening(node)) else { return influences };
         let widened = narrow.correct().to(node.ty).bits;
         let lost = error::ulps(node.ty, widened, node.rounded.get());
@@ -255,12 +260,12 @@ impl<R: Real> Operations<R> {
         if error::is_nan(ty, native) && !any_nan(Term::bits) {
             return Verdict::Invalid;
         }
-        let exact = each(args, Term::rounded);
-        let exact = &exact[..args.len().min(3)];
-        let local = if args.iter().all(|arg| arg.rounded() == arg.bits()) {
+        let count = args.len().min(3);
+        let local = if args.iter().all(Term::is_right) {
             ulps
         } else {
-            let result = self.native(operator, from, ty, exact, (mode, called));
+            let exact = each(args, Term::rounded);
+            let result = self.native(operator, from, ty, &exact[..count], (mode, called));
             error::ulps_of(target, result, rounded)
         };
         // A NaN that was one before, or that only the reals have, is not this operation's doing.
@@ -268,7 +273,8 @@ impl<R: Real> Operations<R> {
             return Verdict::Fine;
         }
         if mode.flushes() || ty == Type::Bf16 {
-            let kept = self.native(operator, from, ty, exact, (mode.without_flushing(), called));
+            let exact = each(args, Term::rounded);
+            let kept = self.native(operator, from, ty, &exact[..count], (mode.without_flushing(), called));
             if !self.is_error(error::ulps_of(target, kept, rounded)) {
                 return Verdict::Flushed(local);
             }

@@ -72,6 +72,15 @@ impl<R: Real> Running<'_, R> {
             values.resize_with(program.steps.len(), || Value::plain(0));
         }
         for (index, step) in program.steps.iter().enumerate() {
+            let mut step = step;
+            if let Step::Guarded { mask, test, step: guarded } = step {
+                let frame = &mut self.books.frame;
+                frame.values[index] = Value::plain(0);
+                if !test.holds(frame.word(*mask)) {
+                    continue;
+                }
+                step = guarded;
+            }
             self.step(index, step, record);
         }
     }
@@ -112,13 +121,8 @@ impl<R: Real> Running<'_, R> {
         let Running { thread, process, books } = self;
         let Books { frame, operations, spots, totals, .. } = &mut **books;
         match step {
-            Step::Nothing => {}
-            Step::Guarded { mask, test, step } => {
-                frame.values[index] = Value::plain(0);
-                if test.holds(frame.word(*mask)) {
-                    self.step(index, step, record);
-                }
-            }
+            // A guard has been looked at; there is no second one.
+            Step::Nothing | Step::Guarded { .. } => {}
             Step::Live { place, ty, slot } => {
                 let bits = logged(record, *slot, *ty);
                 frame.values[index] = thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows);

@@ -178,6 +178,14 @@ impl<R> Value<R> {
             // Torn, not stale.
             return true;
         }
+        // The common case.
+        if let Part::Shadow(node) = part {
+            let agrees = mask(self.bits_at(granule) ^ node.bits.get(), bytes.min(node.ty.bytes())) == 0;
+            if agrees {
+                self.parts[granule] = Part::Shadow(node.clone());
+            }
+            return agrees;
+        }
         let agreeing = part.agreeing_with(self.bits_at(granule), bytes);
         let all = match (part, &agreeing) {
             // Of a part that reaches further than the value nothing more is known.
@@ -235,6 +243,13 @@ impl<R> Value<R> {
     }
 }
 
+#[inline]
 pub fn mask(bits: u128, bytes: usize) -> u128 {
-    if bytes >= 16 { bits } else { bits & ((1 << (8 * bytes)) - 1) }
+    match bytes {
+        // What is common costs no shift of 128 bits.
+        8 => bits as u64 as u128,
+        4 => bits as u32 as u128,
+        16.. => bits,
+        _ => bits & ((1 << (8 * bytes)) - 1),
+    }
 }

@@ -20,10 +20,12 @@ pub struct Bits {
 }
 
 impl Bits {
+    #[inline]
     pub fn new(bits: u128) -> Bits {
         Bits { low: bits as u64, high: (bits >> 64) as u16 }
     }
 
+    #[inline]
     pub fn get(self) -> u128 {
         self.low as u128 | (self.high as u128) << 64
     }
@@ -39,6 +41,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
+    #[inline]
     pub fn new(ty: Type, bits: u128, constant: bool) -> Leaf {
         Leaf { bits: Bits::new(bits), ty, constant }
     }
@@ -184,6 +187,14 @@ impl<R> Term<R> {
         match self {
             Term::Leaf(leaf) => leaf.bits(),
             Term::Node(node) => node.rounded.get(),
+        }
+    }
+
+    /// Is the native value what it should be?
+    pub fn is_right(&self) -> bool {
+        match self {
+            Term::Leaf(_) => true,
+            Term::Node(node) => node.rounded == node.bits,
         }
     }
 
