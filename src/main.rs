@@ -2,6 +2,7 @@
 
 mod dump_ir;
 mod ending;
+mod isa;
 mod options;
 mod output;
 mod run;
@@ -19,11 +20,15 @@ fn main() {
         }
         Err(Misuse::Wrong(sentence)) => fail(Failure { sentence, status: FPGRIND_FAILED }),
     };
-    if options.command.first().is_some_and(|name| name == dump_ir::NAME) {
-        match dump_ir::dump(&options.command[1..]) {
-            Ok(text) => return print(&text),
-            Err(sentence) => fail(Failure::own(sentence)),
-        }
+    let told = match options.command.split_first() {
+        Some((name, arguments)) if name == dump_ir::NAME => Some(dump_ir::dump(arguments)),
+        Some((name, arguments)) if name == isa::NAME => Some(isa::tell(arguments)),
+        _ => None,
+    };
+    match told {
+        Some(Ok(text)) => return print(&text),
+        Some(Err(sentence)) => fail(Failure::own(sentence)),
+        None => {}
     }
     match run::run(&options) {
         Ok(end) => ending::end_like(&end),

@@ -14,6 +14,7 @@ Examples:
   fpgrind --precision 1000 ./solver     against reals of 1000 bits
   fpgrind python3 model.py --fast       any program, with options of its own
   fpgrind dump-ir ./solver main         how fpgrind reads a function (a program of that name: ./dump-ir)
+  fpgrind isa                           which instructions fpgrind understands
 
 The program's input, output and exit status are its own; fpgrind speaks at the end, on stderr.
 Exit status: the program's; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";

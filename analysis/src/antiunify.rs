@@ -7,10 +7,11 @@
 //! What a loop carries from one turn to the next is a variable, too, where the expression explains the error without what came
 //! before: how many turns it took is no part of it.
 
-use crate::error;
 use crate::evaluate;
 use crate::expr::Expr;
 use crate::findings::{Ranges, Variable};
+use crate::mode::Mode;
+use crate::number::Number;
 use crate::real::Real;
 use crate::trace::{Node, Term};
 use fpgrind_ir::{Operator, Type};
@@ -52,15 +53,15 @@ struct Position {
 }
 
 /// The values of all positions in one execution.
-type Values = Vec<f64>;
+type Values = Vec<Number>;
 
 /// An erroneous execution that is kept.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Sample {
     values: Values,
     /// Its local error, and the result in the reals.
     bits: f64,
-    correct: f64,
+    correct: Number,
 }
 
 pub struct Generaliser {
@@ -99,8 +100,9 @@ impl Generaliser {
                 _ => {}
             }
         }
-        let current = vec![0.0; positions.len()];
-        let worst = Sample { values: current.clone(), ..Sample::default() };
+        let zero = Number::from(0.0);
+        let current = vec![zero; positions.len()];
+        let worst = Sample { values: current.clone(), bits: 0.0, correct: zero };
         let cut = vec![false; positions.len()];
         Generaliser { positions, executions: 0, worst, samples: Vec::new(), cut, current }
     }
@@ -115,15 +117,15 @@ impl Generaliser {
         self.refine_classes();
         for (position, value) in self.positions.iter_mut().zip(&self.current) {
             if position.shape != Shape::Gone {
-                position.seen.include(*value);
-                position.erroneous.include(*value);
+                let value = value.to_f64();
+                position.seen.include(value);
+                position.erroneous.include(value);
             }
         }
         let is_worst = bits > self.worst.bits || self.executions == 1;
         let is_sampled = self.executions.is_power_of_two() && self.samples.len() < MAX_SAMPLES;
         if is_worst || is_sampled {
-            let correct = error::value(root.ty(), root.rounded());
-            let sample = Sample { values: self.current.clone(), bits, correct };
+            let sample = Sample { values: self.current.clone(), bits, correct: root.correct() };
             if is_sampled {
                 self.samples.push(sample.clone());
             }
@@ -158,14 +160,14 @@ impl Generaliser {
     }
 
     fn meet_at<R>(&mut self, at: usize, term: &Term<R>) {
-        let value = term.value();
+        let value = term.number();
         let shape = self.positions[at].shape;
         let matches = match (shape, term) {
             (Shape::Operation(operator, ty), Term::Node(node)) => {
                 node.operator == operator && node.ty == ty && node.args.len() == self.positions[at].children.len()
             }
             (Shape::Number, Term::Leaf(leaf)) => {
-                leaf.constant && (self.executions == 1 || value.to_bits() == self.current[at].to_bits())
+                leaf.constant && (self.executions == 1 || value.is_same(&self.current[at]))
             }
             (Shape::Variable, _) => true,
             _ => false,
@@ -202,10 +204,9 @@ impl Generaliser {
 
     /// Splits classes whose members differ in the current execution, or whose first member has gone.
     fn refine_classes(&mut self) {
-        let same = |a: f64, b: f64| a.to_bits() == b.to_bits();
-        let stands = |position: &Position, value: &f64| {
+        let stands = |position: &Position, value: &Number| {
             position.shape == Shape::Gone
-                || same(*value, self.current[position.class]) && self.positions[position.class].shape != Shape::Gone
+                || value.is_same(&self.current[position.class]) && self.positions[position.class].shape != Shape::Gone
         };
         if self.positions.iter().zip(&self.current).all(|(position, value)| stands(position, value)) {
             return;
@@ -215,7 +216,7 @@ impl Generaliser {
             let earlier = (0..at).find(|earlier| {
                 self.positions[*earlier].shape != Shape::Gone
                     && old[*earlier] == old[at]
-                    && same(self.current[*earlier], self.current[at])
+                    && self.current[*earlier].is_same(&self.current[at])
             });
             self.positions[at].class = earlier.unwrap_or(at);
         }
@@ -249,20 +250,20 @@ impl Generaliser {
     /// Leaves out what does not matter, as far as the rest, computed exactly, still gives the right result: where the inputs
     /// of `sqrt(x*x + y*y) - x` come from is not what is wrong with it. What loops carry goes first; then, of a long
     /// expression, all but the top levels.
-    pub fn shorten<R: Real>(&mut self, precision: u32) {
+    pub fn shorten<R: Real>(&mut self, precision: u32, mode: Mode) {
         let lost: f64 = self.samples().map(|sample| sample.bits).sum();
-        let whole = self.lost_if_exact::<R>(&self.cut, precision);
+        let whole = self.lost_if_exact::<R>(&self.cut, precision, mode);
         let carried = self.carried();
         if whole > TOLERABLE * lost {
             // Even the whole does not explain the error: some of it came with the inputs. One turn is shown, unless more of them show more.
-            let shown = |cut: &[bool]| self.reproduced_with::<R>(cut, precision);
+            let shown = |cut: &[bool]| self.reproduced_with::<R>(cut, precision, mode);
             if shown(&carried) >= (1.0 - TOLERABLE) * shown(&self.cut) {
                 self.cut = carried;
             }
             return;
         }
         let explains = |general: &Generaliser, cut: &[bool]| {
-            general.lost_if_exact::<R>(cut, precision) <= whole + TOLERABLE * lost
+            general.lost_if_exact::<R>(cut, precision, mode) <= whole + TOLERABLE * lost
         };
         if carried.contains(&true) && explains(self, &carried) {
             self.cut = carried;
@@ -312,11 +313,11 @@ impl Generaliser {
     }
 
     /// Bits of error that remain, over all samples, if the expression is computed exactly from the native values below.
-    fn lost_if_exact<R: Real>(&self, cut: &[bool], precision: u32) -> f64 {
+    fn lost_if_exact<R: Real>(&self, cut: &[bool], precision: u32, mode: Mode) -> f64 {
         let (expr, variables) = self.expression(cut);
         let lost = |sample: &Sample| {
-            let inputs: Vec<f64> = variables.iter().map(|at| sample.values[*at]).collect();
-            evaluate::error_if_exact::<R>(&expr, &inputs, sample.correct, precision)
+            let inputs: Vec<Number> = variables.iter().map(|at| sample.values[*at]).collect();
+            evaluate::error_if_exact::<R>(&expr, &inputs, sample.correct, precision, mode)
         };
         self.samples().map(lost).sum()
     }
@@ -354,15 +355,15 @@ impl Generaliser {
     }
 
     /// Bits of error that the expression shows on the recorded values, at worst.
-    pub fn reproduced_bits<R: Real>(&self, precision: u32) -> f64 {
-        self.reproduced_with::<R>(&self.cut, precision)
+    pub fn reproduced_bits<R: Real>(&self, precision: u32, mode: Mode) -> f64 {
+        self.reproduced_with::<R>(&self.cut, precision, mode)
     }
 
-    fn reproduced_with<R: Real>(&self, cut: &[bool], precision: u32) -> f64 {
+    fn reproduced_with<R: Real>(&self, cut: &[bool], precision: u32, mode: Mode) -> f64 {
         let (expr, variables) = self.expression(cut);
         let shown = |sample: &Sample| {
-            let inputs: Vec<f64> = variables.iter().map(|at| sample.values[*at]).collect();
-            evaluate::error_bits::<R>(&expr, &inputs, precision)
+            let inputs: Vec<Number> = variables.iter().map(|at| sample.values[*at]).collect();
+            evaluate::error_bits::<R>(&expr, &inputs, precision, mode)
         };
         self.samples().map(shown).fold(0.0, f64::max)
     }

@@ -1,18 +1,19 @@
 use super::*;
 use crate::influence::Influences;
 use crate::location::LocationId;
+use crate::mode::Target;
 use crate::mpfr::Mpfr;
-use crate::trace::Leaf;
+use crate::trace::{Bits, Leaf};
 use std::rc::Rc;
 
 type Tree = Term<Mpfr>;
 
 fn data(value: f64) -> Tree {
-    Term::Leaf(Leaf { bits: value.to_bits(), ty: Type::F64, constant: false })
+    Term::Leaf(Leaf::new(Type::F64, value.to_bits() as u128, false))
 }
 
 fn number(value: f64) -> Tree {
-    Term::Leaf(Leaf { bits: value.to_bits(), ty: Type::F64, constant: true })
+    Term::Leaf(Leaf::new(Type::F64, value.to_bits() as u128, true))
 }
 
 /// An operation at an address of its own: straight-line code.
@@ -25,7 +26,7 @@ fn op(operator: Operator, args: &[&Tree]) -> Tree {
 fn op_at(pc: u32, operator: Operator, args: &[&Tree]) -> Tree {
     let inputs: Vec<Mpfr> = args.iter().map(|arg| Mpfr::exactly(256, arg.value())).collect();
     let real = Mpfr::apply(operator, &inputs.iter().collect::<Vec<_>>());
-    let bits = real.rounded(Type::F64);
+    let bits = Bits::new(real.rounded(Target::nearest(Type::F64)));
     Term::Node(Rc::new(Node {
         operator,
         ty: Type::F64,
@@ -71,7 +72,7 @@ fn what_a_loop_carries_is_a_variable_however_many_turns_it_took() {
     for turns in [vec![2], vec![1, 2, 3], vec![5, 6], vec![0, 1, 2]] {
         let mut general = Generaliser::new(&difference_after(turns[0]), 10);
         turns.iter().for_each(|turns| general.meet(&difference_after(*turns), 40.0));
-        general.shorten::<Mpfr>(256);
+        general.shorten::<Mpfr>(256, Mode::default());
         assert_eq!(general.generalisation().0.infix(&["x"]), "sqrt(x + 1) - sqrt(x)", "{turns:?}");
     }
 }
@@ -88,7 +89,7 @@ fn what_a_loop_carries_is_kept_where_the_error_arose_there() {
     let Term::Node(node) = &x else { panic!("an operation") };
     let correct = Mpfr::exactly(256, 3.0);
     let wrong = Node {
-        rounded: correct.rounded(Type::F64),
+        rounded: Bits::new(correct.rounded(Target::nearest(Type::F64))),
         real: correct,
         args: node.args.iter().cloned().collect(),
         ..**node
@@ -96,7 +97,7 @@ fn what_a_loop_carries_is_kept_where_the_error_arose_there() {
     let root = Term::Node(Rc::new(wrong));
     let mut general = Generaliser::new(&root, 10);
     general.meet(&root, 60.0);
-    general.shorten::<Mpfr>(256);
+    general.shorten::<Mpfr>(256, Mode::default());
     let text = general.generalisation().0.infix(&["x"]);
     assert_eq!(text.matches(" - ").count(), 3, "{text}");
 }
@@ -133,7 +134,7 @@ fn structure_that_differs_becomes_a_variable_with_all_its_values() {
     assert_eq!(text, "x - y");
     let variables = general.generalisation().1;
     assert_eq!(variables[0].erroneous.positive, Some((3.0, 7.0)));
-    assert_eq!((variables[0].worst, variables[1].worst), (7.0, 2.0));
+    assert!(variables[0].worst == 7.0 && variables[1].worst == 2.0);
 }
 
 #[test]

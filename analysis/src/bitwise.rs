@@ -15,17 +15,18 @@ enum Effect {
     Lose,
 }
 
-/// The result of a logic operation. `negate` and `magnitude` become operations through `operate`.
+/// The result of a logic operation. `negate` and `magnitude` become operations through `operate`; what loses its shadow is counted.
 pub fn apply<R>(
     op: BitOp,
     ty: Type,
     args: [&Value<R>; 2],
+    lost: &mut u64,
     mut operate: impl FnMut(Operator, Term<R>) -> Term<R>,
 ) -> Value<R> {
     let mut result = Value::plain(op.apply(args[0].bits, args[1].bits) & all_ones(ty));
     let mut granule = 0;
     while granule < ty.granules() {
-        let (lane, part) = lane(op, ty, args, granule, &mut operate);
+        let (lane, part) = lane(op, ty, args, granule, lost, &mut operate);
         match part {
             Part::Constant(_) => result.parts[granule] = Part::Constant(result.bits_at(granule) as u32),
             part => result.parts[granule] = part,
@@ -41,11 +42,28 @@ fn lane<R>(
     ty: Type,
     args: [&Value<R>; 2],
     granule: usize,
+    lost: &mut u64,
     operate: &mut impl FnMut(Operator, Term<R>) -> Term<R>,
 ) -> (usize, Part<R>) {
     let parts = args.map(|arg| &arg.parts[granule]);
     if let [Part::Constant(_), Part::Constant(_)] = parts {
         return (1, Part::Constant(0));
+    }
+    for float in [0, 1] {
+        if parts[float].is_of_halves() {
+            let mut half = |upper: bool| {
+                let node = parts[float].halves()[upper as usize]?;
+                let other = mask(args[1 - float].bits_at(granule) >> if upper { 16 } else { 0 }, 2);
+                let effect = effect(op, float, other, node.ty);
+                *lost += (effect == Effect::Lose) as u64;
+                match change(effect, Term::Node(node.clone()), operate) {
+                    Part::Shadow(node) => Some(node),
+                    _ => None,
+                }
+            };
+            let (lower, upper) = (half(false), half(true));
+            return (1, Part::of_halves(lower, upper));
+        }
     }
     // A float with a shadow, against whatever the other side is.
     for float in [0, 1] {
@@ -54,8 +72,9 @@ fn lane<R>(
         {
             let lane = node.ty;
             let other = mask(args[1 - float].bits_at(granule), lane.bytes());
-            let part = change(effect(op, float, other, lane), args[float].term_at(granule, lane), operate);
-            return (lane.granules(), part);
+            let effect = effect(op, float, other, lane);
+            *lost += (effect == Effect::Lose) as u64;
+            return (lane.granules(), change(effect, args[float].term_at(granule, lane), operate));
         }
     }
     // A float without one, against a mask whose shape says how wide the float is. The mask stands second in most code.
@@ -80,8 +99,8 @@ fn lane<R>(
 }
 
 /// What the operation does to the float that is its argument number `float`, the other being `other`.
-fn effect(op: BitOp, float: usize, other: u64, ty: Type) -> Effect {
-    let ones = all_ones(ty) as u64;
+fn effect(op: BitOp, float: usize, other: u128, ty: Type) -> Effect {
+    let ones = all_ones(ty);
     let sign = ones ^ ones >> 1;
     // andnot complements its first argument: a float there is lost, a mask there is an `and` mask complemented.
     let and_mask = match (op, float) {
@@ -121,14 +140,15 @@ fn change<R>(effect: Effect, term: Term<R>, operate: &mut impl FnMut(Operator, T
 }
 
 fn all_ones(ty: Type) -> u128 {
-    u128::MAX >> (128 - 8 * ty.bytes() as u32).min(127)
+    mask(u128::MAX, ty.bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SIGN: u64 = 1 << 63;
+    const SIGN: u128 = 1 << 63;
+    const ONES: u128 = u64::MAX as u128;
 
     #[test]
     fn sign_masks_negate_and_take_magnitudes() {
@@ -136,13 +156,13 @@ mod tests {
             (BitOp::Xor, 0, SIGN, Effect::Negate),
             (BitOp::Xor, 1, SIGN, Effect::Negate),
             (BitOp::Xor, 0, 0, Effect::Keep),
-            (BitOp::And, 0, !SIGN, Effect::Magnitude),
-            (BitOp::And, 1, u64::MAX, Effect::Keep),
+            (BitOp::And, 0, ONES ^ SIGN, Effect::Magnitude),
+            (BitOp::And, 1, ONES, Effect::Keep),
             (BitOp::And, 0, 0, Effect::Lose),
             (BitOp::And, 0, SIGN, Effect::Lose),
             (BitOp::AndNot, 1, SIGN, Effect::Magnitude),
             (BitOp::AndNot, 1, 0, Effect::Keep),
-            (BitOp::AndNot, 0, !SIGN, Effect::Lose),
+            (BitOp::AndNot, 0, ONES ^ SIGN, Effect::Lose),
             (BitOp::Or, 0, 0, Effect::Keep),
             (BitOp::Or, 1, SIGN, Effect::NegativeMagnitude),
             (BitOp::Xor, 0, 1, Effect::Lose),
@@ -158,5 +178,6 @@ mod tests {
         assert_eq!(all_ones(Type::B32), u32::MAX as u128);
         assert_eq!(all_ones(Type::B64), u64::MAX as u128);
         assert_eq!(all_ones(Type::B128), u128::MAX);
+        assert_eq!(all_ones(Type::F80), u128::MAX >> 48);
     }
 }

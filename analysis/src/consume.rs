@@ -42,9 +42,9 @@ pub(crate) struct Books<R> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shadow {
     /// What the guest computed.
-    pub native: u64,
-    /// The float nearest to the real.
-    pub rounded: u64,
+    pub native: u128,
+    /// The float next to the real, rounded as the operation rounds.
+    pub rounded: u128,
     /// Total error.
     pub bits: f64,
 }
@@ -166,5 +166,5 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
 }
 
 fn shadow<R>(node: &Node<R>) -> Shadow {
-    Shadow { native: node.bits, rounded: node.rounded, bits: error::bits(node.ulps) }
+    Shadow { native: node.bits.get(), rounded: node.rounded.get(), bits: error::bits(node.ulps) }
 }

@@ -1,5 +1,6 @@
 //! Symbolic expressions: what a cause looks like to the user.
 
+use crate::number::Number;
 use fpgrind_ir::{Operator, Type};
 
 /// An expression over numbered variables.
@@ -7,9 +8,9 @@ use fpgrind_ir::{Operator, Type};
 pub enum Expr {
     /// Index into the variables that belong to the expression.
     Var(usize),
-    /// A number, exactly; an `F32` constant is held in the double of the same value.
-    Num(f64),
-    /// An operation whose result has this precision, `F32` or `F64`.
+    /// A number, exactly.
+    Num(Number),
+    /// An operation whose result has this format.
     Op { operator: Operator, ty: Type, args: Vec<Expr> },
 }
 
@@ -28,8 +29,8 @@ impl Expr {
     pub fn infix(&self, names: &[impl AsRef<str>]) -> String {
         match self {
             Expr::Var(number) => name(names, *number),
-            Expr::Num(value) if *value == std::f64::consts::PI => "PI".into(),
-            Expr::Num(value) => number(*value),
+            Expr::Num(value) if is_pi(value) => "PI".into(),
+            Expr::Num(value) => number(*value, Type::F64),
             Expr::Op { operator, ty, args } => match (operator, &args[..]) {
                 (Operator::Add, [a, b]) => infix_pair(names, a, " + ", b, Binding::Sum),
                 (Operator::Sub, [a, b]) => infix_pair(names, a, " - ", b, Binding::Sum),
@@ -38,7 +39,10 @@ impl Expr {
                 (Operator::Neg, [a]) => format!("-{}", a.infix_within(names, a.binding() > Binding::Sign)),
                 (operator, args) => {
                     let function = match (operator, ty) {
+                        (Operator::Cast, Type::F16) => "half",
+                        (Operator::Cast, Type::Bf16) => "bfloat",
                         (Operator::Cast, Type::F32) => "float",
+                        (Operator::Cast, Type::F80) => "long_double",
                         (Operator::Cast, _) => "double",
                         _ => operator.name(),
                     };
@@ -54,28 +58,12 @@ impl Expr {
         match self {
             Expr::Var(number) => name(names, *number),
             Expr::Num(value) if value.is_nan() => "NAN".into(),
-            Expr::Num(value) if value.is_infinite() && *value < 0.0 => "(- INFINITY)".into(),
-            Expr::Num(value) if value.is_infinite() => "INFINITY".into(),
-            Expr::Num(value) => number(*value),
+            Expr::Num(value) if !value.is_finite() && value.is_negative() => "(- INFINITY)".into(),
+            Expr::Num(value) => number(*value, context),
             Expr::Op { operator, ty, args } => {
-                let function = match operator {
-                    Operator::Add => "+",
-                    Operator::Sub | Operator::Neg => "-",
-                    Operator::Mul => "*",
-                    Operator::Div => "/",
-                    _ => operator.name(),
-                };
-                let args: String = args.iter().map(|arg| format!(" {}", arg.fpcore(names, *ty))).collect();
-                // FPCore has no name for this one.
-                let (function, args) = match operator {
-                    Operator::Exp10 => ("pow", format!(" 10{args}")),
-                    _ => (function, args),
-                };
-                match ty {
-                    ty if *ty == context => format!("({function}{args})"),
-                    Type::F32 => format!("(! :precision binary32 ({function}{args}))"),
-                    _ => format!("(! :precision binary64 ({function}{args}))"),
-                }
+                let args: Vec<String> = args.iter().map(|arg| arg.fpcore(names, *ty)).collect();
+                let applied = fpcore_operation(*operator, &args);
+                if *ty == context { applied } else { format!("(! :precision {} {applied})", precision(*ty)) }
             }
         }
     }
@@ -88,7 +76,7 @@ impl Expr {
     fn binding(&self) -> Binding {
         match self {
             Expr::Var(_) => Binding::Atom,
-            Expr::Num(value) if value.is_sign_negative() && !value.is_nan() => Binding::Sign,
+            Expr::Num(value) if value.is_negative() && !value.is_nan() => Binding::Sign,
             Expr::Num(_) => Binding::Atom,
             Expr::Op { operator, .. } => match operator {
                 Operator::Add | Operator::Sub => Binding::Sum,
@@ -116,18 +104,57 @@ fn name(names: &[impl AsRef<str>], number: usize) -> String {
     names.get(number).map_or_else(|| format!("v{number}"), |name| name.as_ref().to_owned())
 }
 
-/// The shortest decimal that reads back as the same double.
-fn number(value: f64) -> String {
-    let magnitude = value.abs();
-    if value.is_nan() {
-        "NAN".into()
-    } else if value.is_infinite() {
-        if value > 0.0 { "INFINITY".into() } else { "-INFINITY".into() }
-    } else if value == 0.0 || (1e-5..1e16).contains(&magnitude) {
-        format!("{value}")
-    } else {
-        format!("{value:e}")
+/// A format's name in FPCore 2.0. It has none for bfloat16, but a way to describe it: bits of exponent, bits in all.
+pub fn precision(ty: Type) -> &'static str {
+    match ty {
+        Type::F16 => "binary16",
+        Type::Bf16 => "(float 8 16)",
+        Type::F32 => "binary32",
+        Type::F80 => "binary80",
+        _ => "binary64",
     }
+}
+
+/// An operation in FPCore; those that it has no name for are put together from others that lose no digits where they lose none.
+fn fpcore_operation(operator: Operator, args: &[String]) -> String {
+    let function = match (operator, args) {
+        (Operator::Add, _) => "+",
+        (Operator::Sub | Operator::Neg, _) => "-",
+        (Operator::Mul, _) => "*",
+        (Operator::Div, _) => "/",
+        (Operator::RoundEven, _) => "nearbyint",
+        (Operator::Exp10, [x]) => return format!("(pow 10 {x})"),
+        (Operator::Exp2m1, [x]) => return format!("(expm1 (* {x} LN2))"),
+        (Operator::Logb, [x]) => return format!("(floor (log2 (fabs {x})))"),
+        (Operator::Scalef, [a, b]) => return format!("(* {a} (exp2 (floor {b})))"),
+        (Operator::Fscale, [a, b]) => return format!("(* {a} (exp2 (trunc {b})))"),
+        (Operator::Yl2x, [y, x]) => return format!("(* {y} (log2 {x}))"),
+        (Operator::Yl2xp1, [y, x]) => return format!("(* {y} (/ (log1p {x}) LN2))"),
+        (Operator::Fms, [a, b, c]) => return format!("(fma {a} {b} (- {c}))"),
+        (Operator::Fnma, [a, b, c]) => return format!("(fma (- {a}) {b} {c})"),
+        (Operator::Fnms, [a, b, c]) => return format!("(fma (- {a}) {b} (- {c}))"),
+        _ => operator.name(),
+    };
+    format!("({function} {})", args.join(" "))
+}
+
+/// The double next to pi, or what fldpi loads.
+fn is_pi(number: &Number) -> bool {
+    *number == std::f64::consts::PI || *number == Number::new(Type::F80, 0x4000_c90f_daa2_2168_c235)
+}
+
+/// The shortest decimal that reads back as the same number where numbers are of a format. Where that is narrower than a double it
+/// reads back as a double, too.
+fn number(value: Number, context: Type) -> String {
+    if value.is_nan() {
+        return "NAN".into();
+    }
+    if !value.is_finite() {
+        return if value.is_negative() { "-INFINITY".into() } else { "INFINITY".into() };
+    }
+    let wide = if value.ty == Type::F80 || context == Type::F80 { Type::F80 } else { Type::F64 };
+    let magnitude = value.to_f64().abs();
+    value.to(wide).decimal(None).written(magnitude == 0.0 || (1e-5..1e16).contains(&magnitude))
 }
 
 #[cfg(test)]
@@ -139,6 +166,10 @@ mod tests {
 
     fn op(operator: Operator, args: &[Expr]) -> Expr {
         Expr::Op { operator, ty: Type::F64, args: args.to_vec() }
+    }
+
+    fn num(value: f64) -> Expr {
+        Expr::Num(value.into())
     }
 
     fn x() -> Expr {
@@ -169,9 +200,9 @@ mod tests {
         assert_eq!(op(Mul, &[sum.clone(), op(Neg, &[x()])]).infix(&NAMES), "(x + y)*(-x)");
         assert_eq!(op(Add, &[op(Neg, &[y()]), op(Sqrt, &[x()])]).infix(&NAMES), "-y + sqrt(x)");
         assert_eq!(op(Neg, &[op(Neg, &[x()])]).infix(&NAMES), "-(-x)");
-        assert_eq!(op(Sub, &[x(), Expr::Num(-3.0)]).infix(&NAMES), "x - (-3)");
-        assert_eq!(op(Pow, &[sum, Expr::Num(0.5)]).infix(&NAMES), "pow(x + y, 0.5)");
-        assert_eq!(op(Mul, &[Expr::Num(std::f64::consts::PI), x()]).infix(&NAMES), "PI*x");
+        assert_eq!(op(Sub, &[x(), num(-3.0)]).infix(&NAMES), "x - (-3)");
+        assert_eq!(op(Pow, &[sum, num(0.5)]).infix(&NAMES), "pow(x + y, 0.5)");
+        assert_eq!(op(Mul, &[num(std::f64::consts::PI), x()]).infix(&NAMES), "PI*x");
     }
 
     #[test]
@@ -186,7 +217,27 @@ mod tests {
         assert_eq!(op(Neg, &[x()]).fpcore(&NAMES, Type::F64), "(- x)");
         assert_eq!(op(Neg, &[x()]).fpcore(&NAMES, Type::F32), "(! :precision binary64 (- x))");
         assert_eq!(op(Exp10, &[op(Neg, &[x()])]).fpcore(&NAMES, Type::F64), "(pow 10 (- x))");
-        assert_eq!(Expr::Num(f64::NEG_INFINITY).fpcore(&NAMES, Type::F64), "(- INFINITY)");
+        assert_eq!(num(f64::NEG_INFINITY).fpcore(&NAMES, Type::F64), "(- INFINITY)");
+    }
+
+    #[test]
+    fn fpcore_gets_by_without_the_x87s_functions_and_knows_its_format() {
+        use Operator::*;
+        let long = |operator, args: &[Expr]| Expr::Op { operator, ty: Type::F80, args: args.to_vec() };
+        for (expr, expected) in [
+            (long(Exp2m1, &[x()]), "(expm1 (* x LN2))"),
+            (long(Yl2x, &[y(), x()]), "(* y (log2 x))"),
+            (long(Yl2xp1, &[y(), x()]), "(* y (/ (log1p x) LN2))"),
+            (long(Fscale, &[x(), y()]), "(* x (exp2 (trunc y)))"),
+            (long(Scalef, &[x(), y()]), "(* x (exp2 (floor y)))"),
+            (long(Logb, &[x()]), "(floor (log2 (fabs x)))"),
+            // A double in a long double's place has a long double's digits.
+            (long(Add, &[x(), num(0.1)]), "(+ x 0.10000000000000000555)"),
+        ] {
+            assert_eq!(expr.fpcore(&NAMES, Type::F80), expected);
+        }
+        assert_eq!(long(Neg, &[x()]).fpcore(&NAMES, Type::F64), "(! :precision binary80 (- x))");
+        assert_eq!(long(Cast, &[x()]).infix(&NAMES), "long_double(x)");
     }
 
     proptest! {
@@ -194,7 +245,7 @@ mod tests {
         fn numbers_read_back_exactly(bits in any::<u64>()) {
             let value = f64::from_bits(bits);
             prop_assume!(value.is_finite());
-            prop_assert_eq!(number(value).parse::<f64>().unwrap().to_bits(), bits);
+            prop_assert_eq!(number(value.into(), Type::F64).parse::<f64>().unwrap().to_bits(), bits);
         }
     }
 }

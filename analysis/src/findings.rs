@@ -3,6 +3,7 @@
 use crate::expr::Expr;
 use crate::location::Location;
 use crate::log::Module;
+use crate::number::Number;
 use fpgrind_ir::{Cond, Operator, Type};
 use std::path::PathBuf;
 
@@ -27,7 +28,7 @@ pub struct Findings {
 pub struct Cause {
     pub location: Location,
     pub operator: Operator,
-    /// Precision of the operation's result: `F32` or `F64`.
+    /// Format of the operation's result.
     pub ty: Type,
     pub expr: Expr,
     /// One for each variable in `expr`, in the order of [`Expr::Var`]'s numbers.
@@ -39,8 +40,8 @@ pub struct Cause {
     pub max_bits: f64,
     pub average_bits: f64,
     /// At the worst execution: what the operation yielded, and what it yields in the reals.
-    pub computed: f64,
-    pub correct: f64,
+    pub computed: Number,
+    pub correct: Number,
     /// Bits of error that `expr` shows when evaluated in floats and in reals at the recorded inputs, at worst.
     pub reproduced_bits: f64,
     /// Indices into [`Findings::spots`], those with most error first.
@@ -53,6 +54,8 @@ pub enum CauseKind {
     Inaccurate,
     /// Every erroneous execution makes a NaN of arguments that are none: 0/0, inf-inf, sqrt(-1).
     Invalid,
+    /// A subnormal number was replaced by zero, because MXCSR (or the instruction) says so, and that is all that is wrong.
+    Flushed,
 }
 
 /// The values that a variable of a cause's expression took.
@@ -63,11 +66,12 @@ pub struct Variable {
     pub seen: Ranges,
     pub erroneous: Ranges,
     /// At the worst execution.
-    pub worst: f64,
+    pub worst: Number,
 }
 
 /// The range of a set of values, split by sign so that a range does not pretend to contain
-/// what lies between its negative and its positive part.
+/// what lies between its negative and its positive part. Its ends are doubles: a long double beyond all doubles counts as the largest,
+/// one below them as the smallest.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ranges {
     pub negative: Option<(f64, f64)>,
@@ -87,8 +91,8 @@ pub struct Spot {
     pub max_bits: f64,
     pub average_bits: f64,
     /// At the worst execution: the value (a decision's left operand) and what it is in the reals.
-    pub computed: f64,
-    pub correct: f64,
+    pub computed: Number,
+    pub correct: Number,
     /// How the wrong values came about, generalised over them; shown where no single cause is to blame.
     pub expr: Option<Expr>,
     /// The operations behind a wrong value without a cause, most frequent first.
@@ -123,6 +127,8 @@ pub struct Totals {
     pub blocks: u64,
     /// Shadows not used because the native bits had changed underneath.
     pub stale_shadows: u64,
+    /// Floats whose history ended in logic on their bits that no operation on floats is known for.
+    pub lost_shadows: u64,
     /// Calls of library functions whose results were far from what the name promises: taken as they are.
     pub misnamed_calls: u64,
     /// Records that could not be read, whereupon the rest of their chunk is skipped, and announcements that made no sense.

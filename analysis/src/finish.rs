@@ -54,7 +54,7 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
 
 fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
     let State::Candidate(candidate) = &mut site.state else { return None };
-    candidate.general.shorten::<R>(precision);
+    candidate.general.shorten::<R>(precision, candidate.mode);
     let (expr, variables) = candidate.general.generalisation();
     Some(Cause {
         location,
@@ -69,7 +69,7 @@ fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reache
         average_bits: candidate.sum_bits / candidate.erroneous.max(1) as f64,
         computed: candidate.computed,
         correct: candidate.correct,
-        reproduced_bits: candidate.general.reproduced_bits::<R>(precision),
+        reproduced_bits: candidate.general.reproduced_bits::<R>(precision, candidate.mode),
         reaches,
     })
 }

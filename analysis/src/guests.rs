@@ -3,22 +3,50 @@
 use crate::location::{Locations, Mappings};
 use crate::log::Module;
 use crate::memory::{Memory, Pages};
-use crate::native::MXCSR_DEFAULT;
-use crate::shadow::Registers;
+use crate::mode::Mode;
+use crate::registers::Registers;
 use crate::trace::Args;
 use fpgrind_ir::Type;
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 
 /// An address space.
 pub struct Process<R> {
     pub memory: Memory<R>,
     pub mappings: Mappings,
+    pub saved: Saved<R>,
+}
+
+/// Registers that were saved to memory as a whole, by where: the newest of them.
+pub struct Saved<R>(VecDeque<(u64, Registers<R>)>);
+
+/// Contexts that a process switches between, or signals that are being handled, at once.
+const MAX_SAVED: usize = 64;
+
+impl<R> Saved<R> {
+    pub fn save(&mut self, address: u64, registers: &Registers<R>) {
+        self.0.retain(|(other, _)| *other != address);
+        if self.0.len() >= MAX_SAVED {
+            self.0.pop_front();
+        }
+        self.0.push_back((address, registers.clone()));
+    }
+
+    pub fn get(&self, address: u64) -> Option<&Registers<R>> {
+        self.0.iter().rev().find(|(other, _)| *other == address).map(|(_, registers)| registers)
+    }
+}
+
+impl<R> Clone for Saved<R> {
+    fn clone(&self) -> Saved<R> {
+        Saved(self.0.clone())
+    }
 }
 
 pub struct Thread<R> {
     process: u32,
     pub registers: Registers<R>,
-    pub mxcsr: u32,
+    pub mode: Mode,
     /// A wrapped function that has been entered, until its last result is known.
     pub call: Option<Call<R>>,
 }
@@ -63,8 +91,14 @@ impl<R> Guests<R> {
         let maker = forked_from.and_then(|maker| self.processes.get(&self.threads.get(&maker)?.process));
         let is_strange = forked_from.is_some() && maker.is_none();
         let process = match maker {
-            Some(maker) => Process { memory: maker.memory.clone(), mappings: maker.mappings.clone() },
-            None => Process { memory: Memory::new(&self.pages), mappings: Mappings::default() },
+            Some(maker) => {
+                Process { memory: maker.memory.clone(), mappings: maker.mappings.clone(), saved: maker.saved.clone() }
+            }
+            None => Process {
+                memory: Memory::new(&self.pages),
+                mappings: Mappings::default(),
+                saved: Saved(VecDeque::new()),
+            },
         };
         self.processes.insert(number, process);
         self.processes_begun += 1;
@@ -79,10 +113,10 @@ impl<R> Guests<R> {
         let maker = cloned_from.and_then(|maker| self.threads.get(&maker));
         let is_strange = cloned_from.is_some() && maker.is_none();
         let thread = match maker {
-            Some(Thread { registers, mxcsr, .. }) => {
-                Thread { process, registers: registers.clone(), mxcsr: *mxcsr, call: None }
+            Some(Thread { registers, mode, .. }) => {
+                Thread { process, registers: registers.clone(), mode: *mode, call: None }
             }
-            None => Thread { process, registers: Registers::new(), mxcsr: MXCSR_DEFAULT, call: None },
+            None => Thread { process, registers: Registers::new(), mode: Mode::default(), call: None },
         };
         self.threads.insert(number, thread);
         self.threads_begun += 1;

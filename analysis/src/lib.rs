@@ -2,8 +2,9 @@
 //!
 //! [`log`] is what comes in, [`Findings`] is what goes out. In between: `consume` reads the log, `program` turns each announced
 //! block into a shadow program and `run` runs it on the block's records; `guests` are the threads and processes that they come from,
-//! `location` tells what code is at an address of theirs; `shadow` and `memory` hold which place shadows which value;
-//! `operation` computes one operation in floats and in reals and finds its local error; `trace` remembers how values came
+//! `location` tells what code is at an address of theirs; `shadow`, `registers` and `memory` hold which place shadows which value;
+//! `operation` computes one operation in floats (`native`, under a `mode`, in a `format`) and in reals and finds its local error, `magic`
+//! sees through roundings in disguise; `trace` remembers how values came
 //! about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats.
 //! Nothing here starts a process, opens a file or knows a symbol.
 
@@ -15,17 +16,22 @@ mod evaluate;
 mod expr;
 mod findings;
 mod finish;
+mod format;
 mod guests;
 mod influence;
 mod location;
 pub mod log;
+mod magic;
 mod memory;
+mod mode;
 mod mpfr;
 pub mod native;
+mod number;
 mod operation;
 mod program;
 mod ranges;
 mod real;
+mod registers;
 mod run;
 mod shadow;
 mod site;
@@ -34,10 +40,11 @@ mod trace;
 
 pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
-pub use expr::Expr;
+pub use expr::{Expr, precision};
 pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Spot, SpotKind, Totals, Variable};
 pub use location::Location;
 pub use mpfr::Mpfr;
+pub use number::{Decimal, MAX_DIGITS, Number};
 pub use real::Real;
 
 use log::Event;
@@ -45,7 +52,7 @@ use log::Event;
 /// What a user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Bits of the reals' significands; at least 64.
+    /// Bits of the reals' significands; at least 128.
     pub precision: u32,
     /// Bits of error from which an operation is a candidate cause and an output is wrong.
     pub threshold: f64,

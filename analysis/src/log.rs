@@ -8,7 +8,7 @@
 //!
 //! Records come out of memory that the guest can scribble over, so a reader trusts nothing in them.
 
-use fpgrind_ir::{Block, Place, Reg};
+use fpgrind_ir::{Block, Place, Reg, Type};
 use std::path::PathBuf;
 
 /// The record number of [`Output`] records; blocks count from 1.
@@ -77,10 +77,12 @@ pub struct Output {
     pub args: Vec<OutputArg>,
 }
 
-/// One printed double, and where its shadow may be found.
+/// One printed float, and where its shadow may be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputArg {
-    pub bits: u64,
+    /// A double, or a long double in memory.
+    pub ty: Type,
+    pub bits: u128,
     pub origin: Origin,
     pub conversion: u8,
 }
@@ -111,11 +113,13 @@ impl Output {
                 Origin::Register(number) => (0u32, number as u64),
                 Origin::Memory(address) => (1, address),
             };
-            bytes.extend(arg.bits.to_le_bytes());
+            let is_long = arg.ty == Type::F80;
+            bytes.extend((arg.bits as u64).to_le_bytes());
             bytes.extend(where_.to_le_bytes());
             bytes.extend(kind.to_le_bytes());
             bytes.extend((arg.conversion as u32).to_le_bytes());
-            bytes.extend([0; 8]);
+            bytes.extend(((arg.bits >> 64) as u32).to_le_bytes());
+            bytes.extend((is_long as u32).to_le_bytes());
         }
         bytes
     }
@@ -136,7 +140,14 @@ impl Output {
                 _ => return None,
             };
             let conversion = u8::try_from(u32_at(bytes, at + 20)?).ok()?;
-            args.push(OutputArg { bits: u64_at(bytes, at)?, origin, conversion });
+            let upper = u32_at(bytes, at + 24)? as u128;
+            let ty = match (u32_at(bytes, at + 28)?, origin) {
+                (0, _) if upper == 0 => Type::F64,
+                (1, Origin::Memory(_)) if upper >> 16 == 0 => Type::F80,
+                _ => return None,
+            };
+            let bits = u64_at(bytes, at)? as u128 | upper << 64;
+            args.push(OutputArg { ty, bits, origin, conversion });
         }
         Some((Output { pc: u64_at(bytes, 8)?, function: u32_at(bytes, 16)?, args }, length))
     }

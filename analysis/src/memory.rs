@@ -1,7 +1,8 @@
 //! Shadows of guest memory: pages of slots, one for each four bytes.
 //!
-//! A float takes at least four bytes, so no two floats that lie in memory at once begin in the same four. A slot
-//! therefore also says at which of them its float begins, and floats at any address fit without another table. A store
+//! Most floats take at least four bytes, so no two of them that lie in memory at once begin in the same four. A slot
+//! therefore also says at which of them its float begins, and floats at any address fit without another table. Floats of two bytes lie at
+//! even addresses: a slot that begins at the first of its four holds two of them. A store
 //! removes what begins where it writes; what begins before it and reaches into it no longer agrees with the bits there.
 
 use crate::shadow::{GRANULES, Part, Value};
@@ -87,6 +88,10 @@ impl<R> Memory<R> {
 
     pub fn store(&mut self, address: u64, ty: Type, value: &Value<R>) {
         let offset = (address % GRANULE as u64) as u8;
+        if ty.bytes() < GRANULE {
+            self.set_half(address, value.parts[0].halves()[0]);
+            return;
+        }
         let granules = ty.granules();
         let mut granule = 0;
         // An unaligned store reaches into one granule more.
@@ -95,12 +100,13 @@ impl<R> Memory<R> {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
             let in_page = (touched - granule).min(SLOTS - first);
             let new = granule..(granule + in_page).min(granules).max(granule);
-            let wanted = value.parts[new].iter().enumerate().any(|(i, part)| keeps(part, granule + i, ty));
+            let wanted = value.parts[new].iter().enumerate().any(|(i, part)| keeps(part, granule + i, offset, ty));
             let page =
                 if wanted { self.page_for_shadows(number) } else { self.page_with(number, first..first + in_page) };
             if let Some(page) = page {
                 for slot in first..first + in_page {
-                    let part = value.parts.get(granule).filter(|part| granule < granules && keeps(part, granule, ty));
+                    let part =
+                        value.parts.get(granule).filter(|part| granule < granules && keeps(part, granule, offset, ty));
                     match part {
                         Some(part) => page.set(slot, offset, part.clone()),
                         None if granule < granules || page.offsets[slot] < offset => page.set(slot, 0, Part::None),
@@ -112,12 +118,54 @@ impl<R> Memory<R> {
                 granule += in_page;
             }
         }
+        if offset == 2 && value.parts[..granules].iter().any(Part::is_of_halves) {
+            for (granule, part) in value.parts[..granules].iter().enumerate() {
+                let at = address.wrapping_add((granule * GRANULE) as u64);
+                let [lower, upper] = part.halves();
+                self.set_half(at, lower);
+                self.set_half(at.wrapping_add(2), upper);
+            }
+        }
+    }
+
+    /// Two bytes are written, whose shadow is this.
+    fn set_half(&mut self, address: u64, node: Option<&Rc<Node<R>>>) {
+        let (number, slot) = locate(address);
+        let page = match node {
+            Some(_) if address.is_multiple_of(2) => self.page_for_shadows(number),
+            _ => self.page_with(number, slot..slot + 1),
+        };
+        let Some(page) = page else { return };
+        let old = if page.offsets[slot] == 0 { page.parts[slot].halves() } else { [None, None] };
+        let part = match address % GRANULE as u64 {
+            0 => Part::of_halves(node.cloned(), old[1].cloned()),
+            2 => Part::of_halves(old[0].cloned(), node.cloned()),
+            _ => Part::None,
+        };
+        page.set(slot, 0, part);
+    }
+
+    /// The shadow of two bytes as it stands.
+    fn half(&self, address: u64) -> Option<&Rc<Node<R>>> {
+        let (number, slot) = locate(address);
+        let page = self.pages.get(&number).filter(|page| page.offsets[slot] == 0)?;
+        match address % GRANULE as u64 {
+            0 => page.parts[slot].halves()[0],
+            2 => page.parts[slot].halves()[1],
+            _ => None,
+        }
     }
 
     /// The contents of memory whose bits were logged. Stale shadows are forgotten and counted.
     pub fn load(&mut self, address: u64, ty: Type, bits: u128, stale: &mut u64) -> Value<R> {
         let mut value = Value::plain(bits);
         let offset = (address % GRANULE as u64) as u8;
+        if ty.bytes() < GRANULE || offset == 2 {
+            self.load_halves(address, ty, &mut value);
+        }
+        if ty.bytes() < GRANULE {
+            return value;
+        }
         let mut granule = 0;
         while granule < ty.granules() {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
@@ -127,7 +175,7 @@ impl<R> Memory<R> {
                 for (i, outdated) in outdated.iter_mut().enumerate().take(in_page) {
                     let part = &page.parts[first + i];
                     if !part.is_none() && page.offsets[first + i] == offset {
-                        *outdated = value.accept(granule + i, ty, part);
+                        *outdated = !value.accept(granule + i, ty, part);
                     }
                 }
                 if outdated != [false; GRANULES] {
@@ -138,6 +186,48 @@ impl<R> Memory<R> {
             granule += in_page;
         }
         value
+    }
+
+    /// The same, but what does not agree stays: the bits may not be those of memory.
+    pub fn recall(&self, address: u64, ty: Type, bits: u128) -> Value<R> {
+        let mut value = Value::plain(bits);
+        let offset = (address % GRANULE as u64) as u8;
+        if ty.bytes() < GRANULE || offset == 2 {
+            self.load_halves(address, ty, &mut value);
+        }
+        for granule in (0..ty.granules()).filter(|_| ty.bytes() >= GRANULE) {
+            let (number, slot) = locate(address.wrapping_add((granule * GRANULE) as u64));
+            if let Some(page) = self.pages.get(&number).filter(|page| page.offsets[slot] == offset)
+                && !page.parts[slot].is_none()
+            {
+                value.accept(granule, ty, &page.parts[slot]);
+            }
+        }
+        value
+    }
+
+    /// The floats of two bytes that lie between slots, or alone.
+    fn load_halves(&self, address: u64, ty: Type, value: &mut Value<R>) {
+        for granule in 0..ty.granules() {
+            let at = address.wrapping_add((granule * GRANULE) as u64);
+            let upper = self.half(at.wrapping_add(2)).filter(|_| ty.bytes() >= GRANULE);
+            let part = Part::of_halves(self.half(at).cloned(), upper.cloned());
+            if !part.is_none() {
+                value.accept(granule, ty, &part);
+            }
+        }
+    }
+
+    /// So many bytes were written by something unknown. The work is bounded as in a copy.
+    pub fn clear(&mut self, address: u64, length: u64) {
+        for (number, slots) in self.pages_within(address, length) {
+            let Some(page) = self.page_with(number, slots.clone()) else { continue };
+            for slot in slots {
+                if begin_of(number, slot, page).checked_sub(address).is_some_and(|distance| distance < length) {
+                    page.set(slot, 0, Part::None);
+                }
+            }
+        }
     }
 
     /// As memmove. The work is bounded by the shadows that exist, whatever the length says.
@@ -151,23 +241,29 @@ impl<R> Memory<R> {
             for slot in slots {
                 let begins = begin_of(number, slot, page);
                 let part = &page.parts[slot];
-                if !part.is_none()
+                if part.is_of_halves() {
+                    for (half, node) in part.halves().into_iter().enumerate() {
+                        let begins = begins.wrapping_add(2 * half as u64);
+                        if let Some(node) = node
+                            && begins.checked_sub(from).is_some_and(|d| d.saturating_add(2) <= length)
+                        {
+                            moved.push((begins - from, Part::Shadow(node.clone())));
+                        }
+                    }
+                } else if !part.is_none()
                     && begins.checked_sub(from).is_some_and(|d| d.saturating_add(part.bytes() as u64) <= length)
                 {
                     moved.push((begins - from, part.clone()));
                 }
             }
         }
-        for (number, slots) in self.pages_within(to, length) {
-            let Some(page) = self.page_with(number, slots.clone()) else { continue };
-            for slot in slots {
-                if begin_of(number, slot, page).checked_sub(to).is_some_and(|distance| distance < length) {
-                    page.set(slot, 0, Part::None);
-                }
-            }
-        }
+        self.clear(to, length);
         for (distance, part) in moved {
             let address = to.wrapping_add(distance);
+            if part.is_of_halves() {
+                self.set_half(address, part.halves()[0]);
+                continue;
+            }
             let (number, slot) = locate(address);
             if let Some(page) = self.page_for_shadows(number) {
                 page.set(slot, (address % GRANULE as u64) as u8, part);
@@ -181,7 +277,7 @@ impl<R> Memory<R> {
         let page = self.pages.get(&number)?;
         match &page.parts[slot] {
             Part::Shadow(node) if node.ty == ty && page.offsets[slot] as u64 == address % GRANULE as u64 => Some(node),
-            _ => None,
+            _ => self.half(address).filter(|node| node.ty == ty),
         }
     }
 
@@ -257,13 +353,15 @@ fn locate(address: u64) -> (u64, usize) {
     (address / PAGE, (address % PAGE) as usize / GRANULE)
 }
 
-/// Is the part worth a slot? A torn float is not, and neither are the zeros with which vector stores clear memory: that
-/// they came from a constant is not worth a page of slots.
-fn keeps<R>(part: &Part<R>, granule: usize, ty: Type) -> bool {
+/// Is the part worth a slot, in a store at this distance from one? The zeros with which vector stores clear memory are not: that
+/// they came from a constant is not worth a page of slots. Floats of two bytes have their places.
+fn keeps<R>(part: &Part<R>, granule: usize, offset: u8, ty: Type) -> bool {
     match part {
         Part::None => false,
         Part::Constant(bits) => *bits != 0 || ty.bytes() <= 8,
-        Part::Shadow(_) => granule * GRANULE + part.bytes() <= ty.bytes(),
+        Part::Shadow(_) | Part::Halves(_) => {
+            part.fits(ty.bytes() - granule * GRANULE) && (offset == 0 || !part.is_of_halves())
+        }
     }
 }
 

@@ -3,7 +3,7 @@ use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::mpfr::Mpfr;
 use crate::real::Real;
-use crate::trace::{Args, Term};
+use crate::trace::{Args, Bits, Term};
 use fpgrind_ir::Operator;
 
 fn shadowed(value: f64) -> Value<Mpfr> {
@@ -13,9 +13,9 @@ fn shadowed(value: f64) -> Value<Mpfr> {
         depth: 1,
         influences: Influences::NONE,
         at: LocationId(0),
-        bits: value.to_bits(),
+        bits: Bits::new(value.to_bits() as u128),
         real: Mpfr::exactly(64, value),
-        rounded: value.to_bits(),
+        rounded: Bits::new(value.to_bits() as u128),
         ulps: 0,
         args: Args::none(),
     })))

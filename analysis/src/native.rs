@@ -1,411 +1,83 @@
-//! What the guest's CPU computes, bit for bit: SSE arithmetic on floats given by their bits, under the guest's MXCSR.
-//!
-//! NaN results follow the Intel SDM, volume 1, table 4-7: the first operand that is a NaN, made quiet, else the second;
-//! and the default NaN if no operand is one. Rust leaves NaN bits open, so they are decided here by hand.
+//! What the guest's CPU computes, bit for bit, on floats given by their bits: by SSE under the guest's MXCSR, by the x87 under its
+//! control word. `sse` and `x87` run the very instructions; `narrow` has the formats of two bytes.
 
-use fpgrind_ir::{Operator, Outcome, Rounding, Type};
-use std::arch::asm;
+mod narrow;
+mod sse;
+mod x87;
 
-/// MXCSR at process start: everything masked, to nearest (SDM volume 1, 10.2.3).
-pub const MXCSR_DEFAULT: u32 = 0x1f80;
-/// Denormals are zeros.
-const DAZ: u32 = 1 << 6;
-/// Flush to zero.
-const FTZ: u32 = 1 << 15;
-const ROUNDING_SHIFT: u32 = 13;
-/// The bits that change results; the others are exception flags and masks.
-const MATTERS: u32 = DAZ | FTZ | 3 << ROUNDING_SHIFT;
+pub use crate::mode::{CONTROL_DEFAULT, Direction, MXCSR_DEFAULT, Mode};
+pub use x87::is_complete;
 
-/// Runs one instruction under another MXCSR. The exceptions stay masked whatever the guest says: a trap would be ours.
-///
-/// Sound because MXCSR is put back before the block ends, so compiled code never sees another rounding mode.
-macro_rules! under_mxcsr {
-    ($mxcsr:expr, $instruction:literal, $($operand:tt)*) => {{
-        let guest: u32 = ($mxcsr & MATTERS) | MXCSR_DEFAULT;
-        let mut ours: u32 = 0;
-        // SAFETY: the instruction works on registers alone; MXCSR is saved before and restored after it.
-        unsafe {
-            asm!(
-                "stmxcsr [{ours}]",
-                "ldmxcsr [{guest}]",
-                $instruction,
-                "ldmxcsr [{ours}]",
-                ours = in(reg) &mut ours,
-                guest = in(reg) &guest,
-                $($operand)*,
-                options(nostack),
-            );
-        }
-    }};
-}
-
-/// Where to round.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    Nearest,
-    Down,
-    Up,
-    Zero,
-}
-
-impl Direction {
-    /// How a conversion to an integer rounds under this MXCSR (rounding control: SDM volume 1, table 4-8).
-    pub fn of(rounding: Rounding, mxcsr: u32) -> Direction {
-        match (rounding, mxcsr >> ROUNDING_SHIFT & 3) {
-            (Rounding::Nearest, _) => Direction::Nearest,
-            (Rounding::Down, _) => Direction::Down,
-            (Rounding::Up, _) => Direction::Up,
-            (Rounding::Truncate, _) => Direction::Zero,
-            (Rounding::Current, 0) => Direction::Nearest,
-            (Rounding::Current, 1) => Direction::Down,
-            (Rounding::Current, 2) => Direction::Up,
-            (Rounding::Current, _) => Direction::Zero,
-        }
-    }
-}
+use crate::error;
+use crate::format;
+use crate::mode::is_x87;
+use fpgrind_ir::{Operator, Outcome, Type};
 
 /// The result of an instruction, or nothing if no instruction performs the operation. `from` is the arguments' type: it
 /// differs from the result's in a cast only.
-pub fn apply(operator: Operator, from: Type, ty: Type, args: &[u64], mxcsr: u32) -> Option<u64> {
+pub fn apply(operator: Operator, from: Type, ty: Type, args: &[u128], mode: Mode) -> Option<u128> {
     match (from, ty) {
-        (Type::F32, Type::F32) => f32::apply(operator, args, mxcsr),
-        (Type::F64, Type::F64) => f64::apply(operator, args, mxcsr),
-        (Type::F32, Type::F64) if operator == Operator::Cast => Some(widen(*args.first()? as u32, mxcsr)),
-        (Type::F64, Type::F32) if operator == Operator::Cast => Some(narrow(*args.first()?, mxcsr) as u64),
-        _ => None,
+        (Type::F32 | Type::F64, Type::F32 | Type::F64) => {
+            // No operator has more than three arguments.
+            let mut words = [0; 3];
+            for (word, arg) in words.iter_mut().zip(args) {
+                *word = *arg as u64;
+            }
+            let words = &words[..args.len().min(3)];
+            sse::apply(operator, from, ty, words, mode.mxcsr).map(u128::from)
+        }
+        _ if is_x87(from, ty) => x87::apply(operator, from, ty, args, mode.control),
+        _ => narrow::apply(operator, from, ty, args, mode),
     }
 }
 
-/// How ucomiss and ucomisd compare.
-pub fn compare(ty: Type, a: u64, b: u64, mxcsr: u32) -> Outcome {
-    let of = |bits| crate::error::value(ty, flush_input(ty, bits, mxcsr));
-    of(a).partial_cmp(&of(b)).into()
+/// How ucomiss, ucomisd, fucomi and their like compare.
+pub fn compare(ty: Type, a: u128, b: u128, mxcsr: u32) -> Outcome {
+    match ty {
+        Type::F32 | Type::F64 => {
+            let of = |bits: u128| error::value(ty, sse::flush_input(ty, bits as u64, mxcsr) as u128);
+            of(a).partial_cmp(&of(b)).into()
+        }
+        _ => error::compare(ty, a, b).into(),
+    }
 }
 
-/// What a conversion to an integer of 4 or 8 bytes yields, as its bits. What does not fit becomes the "integer
-/// indefinite", the most negative number (SDM, CVTTSD2SI).
-pub fn to_integer(ty: Type, bits: u64, direction: Direction, bytes: u8, mxcsr: u32) -> i64 {
-    let value = crate::error::value(ty, flush_input(ty, bits, mxcsr));
-    let rounded = match direction {
-        Direction::Nearest => value.round_ties_even(),
-        Direction::Down => value.floor(),
-        Direction::Up => value.ceil(),
-        Direction::Zero => value.trunc(),
+/// What a conversion to an integer of so many bytes yields. What does not fit becomes the "integer indefinite", the most negative number,
+/// or the greatest if it is to have no sign (SDM, CVTTSD2SI, FIST and VCVTTSD2USI).
+pub fn to_integer(ty: Type, bits: u128, direction: Direction, bytes: u8, signed: bool, mxcsr: u32) -> i128 {
+    let bits = match ty {
+        Type::F32 | Type::F64 => sse::flush_input(ty, bits as u64, mxcsr) as u128,
+        _ => bits,
     };
-    // 2^63 is a double, so "less than" is exact.
-    let integer = (-(2f64.powi(63)) <= rounded && rounded < 2f64.powi(63)).then_some(rounded as i64);
-    fit(integer, bytes)
+    fit(format::to_integer(ty, bits, direction), bytes, signed)
 }
 
 /// An integer as a conversion leaves it in so many bytes.
-pub fn fit(integer: Option<i64>, bytes: u8) -> i64 {
-    match bytes {
-        4 => integer.and_then(|i| i32::try_from(i).ok()).unwrap_or(i32::MIN) as i64,
-        _ => integer.unwrap_or(i64::MIN),
-    }
+pub fn fit(integer: Option<i128>, bytes: u8, signed: bool) -> i128 {
+    let bits = 8 * bytes.min(8) as u32;
+    let (least, greatest) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    let indefinite = if signed { least } else { greatest };
+    integer.filter(|integer| (least..=greatest).contains(integer)).unwrap_or(indefinite)
 }
-
-/// An input as the instruction sees it.
-fn flush_input(ty: Type, bits: u64, mxcsr: u32) -> u64 {
-    if mxcsr & DAZ == 0 {
-        return bits;
-    }
-    let (exponent, sign) = match ty {
-        Type::F32 => (0x7f80_0000, 0x8000_0000),
-        _ => (0x7ff0_0000_0000_0000, 1 << 63),
-    };
-    if bits & exponent == 0 { bits & sign } else { bits }
-}
-
-/// Conversions of NaNs keep the sign and the upper bits of the payload, and make them quiet (SDM volume 1, 4.8.3.4 and
-/// CVTSD2SS).
-fn widen(bits: u32, mxcsr: u32) -> u64 {
-    let value = f32::from_bits(flush_input(Type::F32, bits as u64, mxcsr) as u32);
-    if value.is_nan() {
-        let sign = (bits as u64 >> 31) << 63;
-        return sign | 0x7ff8_0000_0000_0000 | (bits as u64 & 0x7f_ffff) << 29;
-    }
-    (value as f64).to_bits()
-}
-
-fn narrow(bits: u64, mxcsr: u32) -> u32 {
-    let value = f64::from_bits(bits);
-    if value.is_nan() {
-        let sign = (bits >> 63) << 31;
-        return (sign | 0x7fc0_0000 | bits >> 29 & 0x3f_ffff) as u32;
-    }
-    if mxcsr & MATTERS == 0 {
-        return (value as f32).to_bits();
-    }
-    let result: f32;
-    under_mxcsr!(mxcsr, "cvtsd2ss {result}, {value}", result = out(xmm_reg) result, value = in(xmm_reg) value);
-    result.to_bits()
-}
-
-macro_rules! implement {
-    ($float:ident, $bits:ident, $ty:expr, $quiet:literal, $default_nan:literal, $add:literal, $sub:literal, $mul:literal,
-     $div:literal, $sqrt:literal, $fma:literal) => {
-        impl Format for $float {
-            fn apply(operator: Operator, args: &[u64], mxcsr: u32) -> Option<u64> {
-                let nan = args.iter().map(|arg| *arg as $bits).find(|arg| $float::from_bits(*arg).is_nan());
-                let flush = |bits: &u64| $float::from_bits(flush_input($ty, *bits, mxcsr) as $bits);
-                let plain = mxcsr & MATTERS == 0;
-                let result: $float = match (operator, args) {
-                    // These touch the sign alone, even of NaNs: they are done by logic instructions.
-                    (Operator::Neg, [a]) => return Some((*a as $bits ^ 1 << ($bits::BITS - 1)) as u64),
-                    (Operator::Abs, [a]) => return Some((*a as $bits & !(1 << ($bits::BITS - 1))) as u64),
-                    (Operator::Copysign, [a, b]) => {
-                        let sign = 1 << ($bits::BITS - 1);
-                        return Some((*a as $bits & !sign | *b as $bits & sign) as u64);
-                    }
-                    // The second operand if either is NaN or both are zeros (SDM, MINSD and MAXSD).
-                    (Operator::Min, [a, b]) => {
-                        return Some(if flush(a) < flush(b) { flush(a).to_bits() as u64 } else { flush_input($ty, *b, mxcsr) });
-                    }
-                    (Operator::Max, [a, b]) => {
-                        return Some(if flush(a) > flush(b) { flush(a).to_bits() as u64 } else { flush_input($ty, *b, mxcsr) });
-                    }
-                    (
-                        Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt | Operator::Fma
-                        | Operator::Fms | Operator::Fnma | Operator::Fnms | Operator::Floor | Operator::Ceil
-                        | Operator::Trunc | Operator::Round | Operator::Nearbyint | Operator::RoundEven,
-                        _,
-                    ) if args.len() == operator.arity() && nan.is_some() => {
-                        return nan.map(|nan| (nan | $quiet) as u64);
-                    }
-                    (Operator::Cast, [a]) => return Some(*a),
-                    (Operator::Floor, [a]) => flush(a).floor(),
-                    (Operator::Ceil, [a]) => flush(a).ceil(),
-                    (Operator::Trunc, [a]) => flush(a).trunc(),
-                    (Operator::Round, [a]) => flush(a).round(),
-                    (Operator::RoundEven, [a]) => flush(a).round_ties_even(),
-                    (Operator::Nearbyint, [a]) => match Direction::of(Rounding::Current, mxcsr) {
-                        Direction::Nearest => flush(a).round_ties_even(),
-                        Direction::Down => flush(a).floor(),
-                        Direction::Up => flush(a).ceil(),
-                        Direction::Zero => flush(a).trunc(),
-                    },
-                    (_, [a]) => {
-                        let a = $float::from_bits(*a as $bits);
-                        match operator {
-                            Operator::Sqrt if plain => a.sqrt(),
-                            Operator::Sqrt => {
-                                let result: $float;
-                                under_mxcsr!(mxcsr, $sqrt, result = out(xmm_reg) result, a = in(xmm_reg) a);
-                                result
-                            }
-                            _ => return None,
-                        }
-                    }
-                    (_, [a, b]) => {
-                        let (mut a, b) = ($float::from_bits(*a as $bits), $float::from_bits(*b as $bits));
-                        match operator {
-                            Operator::Add if plain => a + b,
-                            Operator::Sub if plain => a - b,
-                            Operator::Mul if plain => a * b,
-                            Operator::Div if plain => a / b,
-                            Operator::Add => {
-                                under_mxcsr!(mxcsr, $add, a = inout(xmm_reg) a, b = in(xmm_reg) b);
-                                a
-                            }
-                            Operator::Sub => {
-                                under_mxcsr!(mxcsr, $sub, a = inout(xmm_reg) a, b = in(xmm_reg) b);
-                                a
-                            }
-                            Operator::Mul => {
-                                under_mxcsr!(mxcsr, $mul, a = inout(xmm_reg) a, b = in(xmm_reg) b);
-                                a
-                            }
-                            Operator::Div => {
-                                under_mxcsr!(mxcsr, $div, a = inout(xmm_reg) a, b = in(xmm_reg) b);
-                                a
-                            }
-                            _ => return None,
-                        }
-                    }
-                    (Operator::Fma | Operator::Fms | Operator::Fnma | Operator::Fnms, [a, b, c]) => {
-                        // NaNs, which keep their sign, are dealt with above.
-                        let negated = operator.traced().1;
-                        let signed = |index: usize, bits: &u64| {
-                            let value = $float::from_bits(*bits as $bits);
-                            if negated[index] { -value } else { value }
-                        };
-                        let (mut a, b, c) = (signed(0, a), signed(1, b), signed(2, c));
-                        // A machine without FMA has no guest that asks for it under a strange MXCSR.
-                        if plain || !is_x86_feature_detected!("fma") {
-                            a.mul_add(b, c)
-                        } else {
-                            under_mxcsr!(mxcsr, $fma, a = inout(xmm_reg) a, b = in(xmm_reg) b, c = in(xmm_reg) c);
-                            a
-                        }
-                    }
-                    _ => return None,
-                };
-                Some(if result.is_nan() { $default_nan } else { result.to_bits() as u64 })
-            }
-        }
-    };
-}
-
-trait Format {
-    fn apply(operator: Operator, args: &[u64], mxcsr: u32) -> Option<u64>;
-}
-
-implement!(
-    f32,
-    u32,
-    Type::F32,
-    0x0040_0000,
-    0xffc0_0000,
-    "addss {a}, {b}",
-    "subss {a}, {b}",
-    "mulss {a}, {b}",
-    "divss {a}, {b}",
-    "sqrtss {result}, {a}",
-    "vfmadd213ss {a}, {b}, {c}"
-);
-implement!(
-    f64,
-    u64,
-    Type::F64,
-    0x0008_0000_0000_0000,
-    0xfff8_0000_0000_0000,
-    "addsd {a}, {b}",
-    "subsd {a}, {b}",
-    "mulsd {a}, {b}",
-    "divsd {a}, {b}",
-    "sqrtsd {result}, {a}",
-    "vfmadd213sd {a}, {b}, {c}"
-);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    const DOWN: u32 = MXCSR_DEFAULT | 1 << ROUNDING_SHIFT;
-    const UP: u32 = MXCSR_DEFAULT | 2 << ROUNDING_SHIFT;
-
-    fn double(operator: Operator, args: &[f64], mxcsr: u32) -> u64 {
-        let bits: Vec<u64> = args.iter().map(|arg| arg.to_bits()).collect();
-        apply(operator, Type::F64, Type::F64, &bits, mxcsr).unwrap()
-    }
-
-    #[test]
-    fn an_invalid_operation_yields_the_default_nan() {
-        assert_eq!(double(Operator::Div, &[0.0, 0.0], MXCSR_DEFAULT), 0xfff8_0000_0000_0000);
-        assert_eq!(double(Operator::Sqrt, &[-1.0], UP), 0xfff8_0000_0000_0000);
-        let zero = [0, 0];
-        assert_eq!(apply(Operator::Div, Type::F32, Type::F32, &zero, MXCSR_DEFAULT), Some(0xffc0_0000));
-    }
-
-    #[test]
-    fn minimum_and_maximum_prefer_the_second_operand_in_doubt() {
-        assert_eq!(double(Operator::Min, &[f64::NAN, 1.0], MXCSR_DEFAULT), 1f64.to_bits());
-        assert!(f64::from_bits(double(Operator::Min, &[1.0, f64::NAN], MXCSR_DEFAULT)).is_nan());
-        assert_eq!(double(Operator::Max, &[0.0, -0.0], MXCSR_DEFAULT), (-0f64).to_bits());
-    }
-
-    #[test]
-    fn halves_go_away_from_zero_or_to_even_and_signs_are_copied_even_to_nans() {
-        assert_eq!(double(Operator::Round, &[-2.5], UP), (-3f64).to_bits());
-        assert_eq!(double(Operator::Nearbyint, &[-2.5], MXCSR_DEFAULT), (-2f64).to_bits());
-        assert_eq!(double(Operator::Copysign, &[3.0, -0.0], MXCSR_DEFAULT), (-3f64).to_bits());
-        let [nan, minus] = [0x7fa0_0001, 0x8000_0000];
-        assert_eq!(apply(Operator::Copysign, Type::F32, Type::F32, &[nan, minus], UP), Some(nan | minus));
-    }
-
-    #[test]
-    fn the_rounding_mode_and_flushing_count() {
-        let third_down = f64::from_bits(double(Operator::Div, &[1.0, 3.0], DOWN));
-        let third_up = f64::from_bits(double(Operator::Div, &[1.0, 3.0], UP));
-        assert_eq!(third_up.to_bits(), third_down.to_bits() + 1);
-        let tiny = f64::MIN_POSITIVE;
-        assert_eq!(double(Operator::Mul, &[tiny, -0.5], MXCSR_DEFAULT | FTZ), (-0f64).to_bits());
-        assert_eq!(double(Operator::Add, &[tiny / 2.0, 0.0], MXCSR_DEFAULT | DAZ), 0);
-        assert_eq!(double(Operator::Fma, &[1.0, 1.0, 1e-30], UP), (1.0 + f64::EPSILON).to_bits());
-        assert_eq!(
-            apply(Operator::Cast, Type::F64, Type::F32, &[(1.0 + f64::EPSILON).to_bits()], UP),
-            Some((1.0 + f32::EPSILON).to_bits() as u64)
-        );
-        // Ours is as it was.
-        assert_eq!(std::hint::black_box(1.0) / std::hint::black_box(3.0), 1.0 / 3.0);
-    }
-
-    #[test]
-    fn fused_operations_negate_numbers_and_not_nans() {
-        let [a, b, c] = [3.0, 5.0, 7.0];
-        let fused = [(Operator::Fma, 22.0), (Operator::Fms, 8.0), (Operator::Fnma, -8.0), (Operator::Fnms, -22.0)];
-        for (operator, expected) in fused {
-            for mxcsr in [MXCSR_DEFAULT, DOWN] {
-                assert_eq!(double(operator, &[a, b, c], mxcsr), f64::to_bits(expected));
-                assert_eq!(double(operator, &[a, b, f64::NAN], mxcsr), f64::NAN.to_bits());
-            }
-        }
-    }
-
-    #[test]
-    fn only_one_of_two_roundings_to_an_integer_follows_mxcsr() {
-        assert_eq!(double(Operator::Nearbyint, &[2.5], MXCSR_DEFAULT), 2f64.to_bits());
-        assert_eq!(double(Operator::Nearbyint, &[2.5], UP), 3f64.to_bits());
-        assert_eq!(double(Operator::RoundEven, &[2.5], UP), 2f64.to_bits());
-        assert_eq!(double(Operator::Trunc, &[-2.5], DOWN), (-2f64).to_bits());
-    }
 
     #[test]
     fn conversions_to_integers_give_the_indefinite_when_out_of_range() {
-        let convert =
-            |value: f64, direction, bytes| to_integer(Type::F64, value.to_bits(), direction, bytes, MXCSR_DEFAULT);
-        assert_eq!(convert(-2.7, Direction::Zero, 4), -2);
-        assert_eq!(convert(2.5, Direction::Nearest, 8), 2);
-        assert_eq!(convert(3e9, Direction::Zero, 4), i32::MIN as i64);
-        assert_eq!(convert(3e9, Direction::Zero, 8), 3_000_000_000);
-        assert_eq!(convert(f64::NAN, Direction::Zero, 8), i64::MIN);
-        assert_eq!(convert(2f64.powi(63), Direction::Zero, 8), i64::MIN);
-    }
-
-    #[test]
-    fn nan_payloads_survive_casts_quietly() {
-        assert_eq!(
-            apply(Operator::Cast, Type::F32, Type::F64, &[0xff80_0001], MXCSR_DEFAULT),
-            Some(0xfff8_0000_2000_0000)
-        );
-        assert_eq!(
-            apply(Operator::Cast, Type::F64, Type::F32, &[0x7ff0_0000_2000_0001], MXCSR_DEFAULT),
-            Some(0x7fc0_0001)
-        );
-    }
-
-    /// The instruction itself, as the truth.
-    fn addsd(a: u64, b: u64) -> u64 {
-        let mut a = f64::from_bits(a);
-        // SAFETY: an addition of registers.
-        unsafe { asm!("addsd {a}, {b}", a = inout(xmm_reg) a, b = in(xmm_reg) f64::from_bits(b)) };
-        a.to_bits()
-    }
-
-    fn cvtsd2ss(a: u64) -> u32 {
-        let result: f32;
-        // SAFETY: a conversion between registers.
-        unsafe { asm!("cvtsd2ss {r}, {a}", r = out(xmm_reg) result, a = in(xmm_reg) f64::from_bits(a)) };
-        result.to_bits()
-    }
-
-    fn special() -> impl Strategy<Value = u64> {
-        prop_oneof![
-            any::<u64>(),
-            Just(0x7ff0_0000_0000_0001),
-            Just(0xfff8_0000_0000_0007),
-            Just(0x7ff0_0000_0000_0000),
-            Just(1)
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn additions_and_narrowings_match_the_instruction_bit_for_bit(a in special(), b in special()) {
-            prop_assert_eq!(apply(Operator::Add, Type::F64, Type::F64, &[a, b], MXCSR_DEFAULT), Some(addsd(a, b)));
-            prop_assert_eq!(apply(Operator::Cast, Type::F64, Type::F32, &[a], MXCSR_DEFAULT), Some(cvtsd2ss(a) as u64));
-        }
+        let convert = |value: f64, direction, bytes, signed| {
+            to_integer(Type::F64, value.to_bits() as u128, direction, bytes, signed, MXCSR_DEFAULT)
+        };
+        assert_eq!(convert(-2.7, Direction::Zero, 4, true), -2);
+        assert_eq!(convert(2.5, Direction::Nearest, 8, true), 2);
+        assert_eq!(convert(3e9, Direction::Zero, 4, true), i32::MIN as i128);
+        assert_eq!(convert(3e9, Direction::Zero, 8, true), 3_000_000_000);
+        assert_eq!(convert(f64::NAN, Direction::Zero, 8, true), i64::MIN as i128);
+        assert_eq!(convert(2f64.powi(63), Direction::Zero, 8, true), i64::MIN as i128);
+        assert_eq!(convert(40000.0, Direction::Zero, 2, true), i16::MIN as i128);
+        assert_eq!(convert(2f64.powi(63), Direction::Zero, 8, false), 1 << 63);
+        assert_eq!(convert(-0.7, Direction::Zero, 8, false), 0);
+        assert_eq!(convert(-1.0, Direction::Zero, 4, false), u32::MAX as i128);
     }
 }

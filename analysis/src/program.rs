@@ -5,11 +5,26 @@ use crate::location::LocationId;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
-use fpgrind_ir::{self as ir, Addr, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Rule, Slot, Type};
+use fpgrind_ir::{self as ir, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Rule, Slot, Test, Type};
 use smallvec::SmallVec;
 
 /// The value of this number in the frame.
 pub type Index = usize;
+
+/// `segment + base + index * scale + disp`.
+pub struct Address {
+    pub segment: Option<Index>,
+    pub base: Option<Index>,
+    pub index: Option<Scaled>,
+    pub disp: u64,
+}
+
+pub struct Scaled {
+    pub index: Index,
+    pub scale: u64,
+    /// It has 32 bits and a sign.
+    pub narrow: bool,
+}
 
 /// One for each statement; what a step yields becomes the value with the statement's number.
 pub enum Step {
@@ -25,12 +40,49 @@ pub enum Step {
         slot: Slot,
     },
     Load {
-        addr: Addr,
+        addr: Address,
         ty: Type,
         slot: Slot,
     },
     Const {
         bits: u128,
+        ty: Type,
+    },
+    Image {
+        turned: u8,
+        slot: Slot,
+    },
+    St {
+        image: Index,
+        /// Where the register lies in the record.
+        slot: Slot,
+        index: u8,
+        live: bool,
+    },
+    Recall {
+        addr: Address,
+        ty: Type,
+        bits: Index,
+    },
+    Half {
+        from: Index,
+        granule: usize,
+        upper: bool,
+    },
+    Among {
+        bits: Index,
+        ty: Type,
+        of: Vec<Index>,
+    },
+    Rescale {
+        bits: Index,
+        of: Index,
+        ty: Type,
+        at: LocationId,
+    },
+    FromInt {
+        value: Index,
+        bytes: u8,
         ty: Type,
     },
     Extract {
@@ -58,6 +110,8 @@ pub enum Step {
         from: Type,
         ty: Type,
         args: SmallVec<[Index; 3]>,
+        rounding: Rounding,
+        result: Option<Index>,
         at: LocationId,
         site: Option<usize>,
     },
@@ -78,6 +132,7 @@ pub enum Step {
         ty: Type,
         rounding: Rounding,
         bytes: u8,
+        signed: bool,
         spot: usize,
     },
     Put {
@@ -90,12 +145,35 @@ pub enum Step {
         bytes: usize,
     },
     Store {
-        addr: Addr,
+        addr: Address,
         ty: Type,
         value: Index,
     },
+    /// The step, if the test holds for the mask.
+    Guarded {
+        mask: Index,
+        test: Test,
+        step: Box<Step>,
+    },
     SetMxcsr {
         value: Index,
+    },
+    SetX87Control {
+        value: Index,
+    },
+    Turn {
+        by: u8,
+    },
+    Save {
+        addr: Address,
+    },
+    Restore {
+        addr: Address,
+    },
+    Forget {
+        dst: Index,
+        len: Index,
+        unit: u8,
     },
     Copy {
         dst: Index,
@@ -127,7 +205,7 @@ pub enum Step {
 /// Where a wrapped function has put a result.
 pub enum Destination {
     Register(Place),
-    Memory(Addr),
+    Memory(Address),
 }
 
 pub struct Program {
@@ -145,7 +223,13 @@ impl Program {
         spots: &mut Spots,
     ) -> Option<Program> {
         ir::verify(block).ok()?;
-        let compile = |stmt| step(block, stmt, locate(block.pc_of(stmt)), sites, spots);
+        let compile = |stmt: &ir::Stmt| {
+            let step = step(block, stmt, locate(block.pc_of(stmt)), sites, spots)?;
+            Some(match stmt.guard {
+                Some(guard) => Step::Guarded { mask: guard.mask.index(), test: guard.test, step: Box::new(step) },
+                None => step,
+            })
+        };
         let mut steps: Vec<Step> = block.stmts.iter().map(compile).collect::<Option<_>>()?;
         if let Some(Step::Leave { last, .. }) = steps.iter_mut().rfind(|step| matches!(step, Step::Leave { .. })) {
             *last = true;
@@ -163,11 +247,37 @@ fn step<R: Real>(
 ) -> Option<Step> {
     let type_of = |value: ir::Value| block.type_of(value);
     let pair = |args: &[ir::Value; 2]| args.map(ir::Value::index);
+    let numbers = |values: &[ir::Value]| values.iter().map(|value| value.index()).collect::<Vec<Index>>();
+    let address = |addr: &ir::Addr| Address {
+        segment: addr.segment.map(ir::Value::index),
+        base: addr.base.map(ir::Value::index),
+        index: addr.index.map(|(value, scale)| Scaled {
+            index: value.index(),
+            scale: scale as u64,
+            narrow: type_of(value) == Some(Type::B32),
+        }),
+        disp: addr.disp as u64,
+    };
+    let st_slot = |image: ir::Value, index: u8| match block.stmts.get(image.index())?.op {
+        Op::Image { slot, .. } => Some(Slot(slot.0.checked_add(IMAGE_ST + 16 * index as u16)?)),
+        _ => None,
+    };
     Some(match &stmt.op {
         Op::Live { place, slot } => Step::Live { place: *place, ty: stmt.ty?, slot: *slot },
         Op::Fresh { slot, .. } => Step::Fresh { ty: stmt.ty?, slot: *slot },
-        Op::Load { addr, slot } => Step::Load { addr: *addr, ty: stmt.ty?, slot: *slot },
+        Op::Load { addr, slot } => Step::Load { addr: address(addr), ty: stmt.ty?, slot: *slot },
         Op::Const { bits } => Step::Const { bits: *bits, ty: stmt.ty? },
+        Op::Image { turned, slot } => Step::Image { turned: *turned, slot: *slot },
+        Op::St { image, index, live } => {
+            Step::St { image: image.index(), slot: st_slot(*image, *index)?, index: *index, live: *live }
+        }
+        Op::Recall { addr, bits } => Step::Recall { addr: address(addr), ty: stmt.ty?, bits: bits.index() },
+        Op::Half { from, granule, upper } => {
+            Step::Half { from: from.index(), granule: *granule as usize, upper: *upper }
+        }
+        Op::Among { bits, of } => Step::Among { bits: bits.index(), ty: stmt.ty?, of: numbers(of) },
+        Op::Rescale { bits, of } => Step::Rescale { bits: bits.index(), of: of.index(), ty: stmt.ty?, at },
+        Op::FromInt { value, bytes } => Step::FromInt { value: value.index(), bytes: *bytes, ty: stmt.ty? },
         Op::Extract { from, granule } => Step::Extract { from: from.index(), granule: *granule as usize, ty: stmt.ty? },
         Op::Concat { parts } => {
             let parts = parts.iter().map(|part| Some((part.index(), type_of(*part)?)));
@@ -175,17 +285,18 @@ fn step<R: Real>(
         }
         Op::Bitwise { op, args } => Step::Bitwise { op: *op, ty: stmt.ty?, args: pair(args), at },
         Op::Pick { control, rule, from } => {
-            let from = from.iter().map(|value| value.index()).collect();
-            Step::Pick { control: control.index(), rule: *rule, ty: stmt.ty?, from }
+            Step::Pick { control: control.index(), rule: *rule, ty: stmt.ty?, from: numbers(from) }
         }
-        Op::Apply { operator, args, .. } => {
-            let ty = stmt.ty?;
-            let site = !crate::operation::is_exact(*operator, ty);
+        Op::Apply { operator, args, rounding, result } => {
+            let (from, ty) = (type_of(*args.first()?)?, stmt.ty?);
+            let site = !crate::operation::is_exact(*operator, from, ty);
             Step::Apply {
                 operator: *operator,
-                from: type_of(*args.first()?)?,
+                from,
                 ty,
                 args: args.iter().map(|arg| arg.index()).collect(),
+                rounding: *rounding,
+                result: result.map(ir::Value::index),
                 at,
                 site: site.then(|| sites.number(SiteKey { at, operator: operator.traced().0, ty })),
             }
@@ -202,17 +313,23 @@ fn step<R: Real>(
             let spot = spots.number(at, SpotKind::Branch { cond: *cond });
             Step::Branch { cond: *cond, ty: type_of(args[0])?, args: pair(args), spot }
         }
-        Op::ToInt { value, rounding, bytes, .. } => Step::ToInt {
+        Op::ToInt { value, rounding, bytes, signed } => Step::ToInt {
             value: value.index(),
             ty: type_of(*value)?,
             rounding: *rounding,
             bytes: *bytes,
+            signed: *signed,
             spot: spots.number(at, SpotKind::ToInt),
         },
         Op::Put { place, value } => Step::Put { place: *place, ty: type_of(*value)?, value: value.index() },
         Op::Drop { place, bytes } => Step::Drop { place: *place, bytes: *bytes as usize },
-        Op::Store { addr, value } => Step::Store { addr: *addr, ty: type_of(*value)?, value: value.index() },
+        Op::Store { addr, value } => Step::Store { addr: address(addr), ty: type_of(*value)?, value: value.index() },
         Op::SetMxcsr { value } => Step::SetMxcsr { value: value.index() },
+        Op::SetX87Control { value } => Step::SetX87Control { value: value.index() },
+        Op::Turn { by } => Step::Turn { by: *by },
+        Op::Save { addr } => Step::Save { addr: address(addr) },
+        Op::Restore { addr } => Step::Restore { addr: address(addr) },
+        Op::Forget { dst, len, unit } => Step::Forget { dst: dst.index(), len: len.index(), unit: *unit },
         Op::Copy { dst, src, len, unit } => {
             Step::Copy { dst: dst.index(), src: src.index(), len: len.index(), unit: *unit }
         }
@@ -225,12 +342,17 @@ fn step<R: Real>(
             leave(*operator, *result, type_of(*result)?, Destination::Register(*place))
         }
         Op::LeaveInMemory { operator, result, addr } => {
-            leave(*operator, *result, type_of(*result)?, Destination::Memory(*addr))
+            leave(*operator, *result, type_of(*result)?, Destination::Memory(address(addr)))
         }
         Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, at },
-        _ => return None,
+        Op::CheckSt { value, image, index } => {
+            Step::Check { value: value.index(), ty: Type::F80, slot: st_slot(*image, *index)?, at }
+        }
     })
 }
+
+/// Where an image has st(0); the others follow in steps of 16 bytes (SDM, FXSAVE).
+const IMAGE_ST: u16 = 32;
 
 fn leave(operator: Operator, result: ir::Value, ty: Type, to: Destination) -> Step {
     Step::Leave { operator, result: result.index(), ty, to, last: false }

@@ -3,17 +3,19 @@
 use crate::bitwise;
 use crate::consume::Books;
 use crate::findings::{CheckFailure, SpotKind};
+use crate::format;
 use crate::guests::{Call, Process, Thread};
 use crate::log::{Origin, Output};
-use crate::native::{self, Direction};
+use crate::mode::{Mode, Target};
+use crate::native;
 use crate::operation::{Request, each};
-use crate::program::{Destination, Index, Program, Step};
+use crate::program::{Address, Destination, Index, Program, Step};
 use crate::real::Real;
-use crate::shadow::{Part, Value};
+use crate::shadow::{Value, mask};
 use crate::site::SiteKey;
 use crate::spots::Visit;
-use crate::trace::{Args, Term};
-use fpgrind_ir::{Addr, Cond, GRANULE, Operator, Outcome, Slot, Type};
+use crate::trace::{Args, Leaf, Term};
+use fpgrind_ir::{Cond, Operator, Outcome, Rounding, Slot, Type};
 
 pub(crate) struct Running<'a, R> {
     pub thread: &'a mut Thread<R>,
@@ -42,10 +44,14 @@ impl<R> Frame<R> {
         self.values[index].bits as u64
     }
 
-    fn address(&self, addr: &Addr) -> u64 {
-        let part = |value: Option<fpgrind_ir::Value>| value.map_or(0, |value| self.word(value.index()));
-        let index = addr.index.map_or(0, |(value, scale)| self.word(value.index()).wrapping_mul(scale as u64));
-        part(addr.segment).wrapping_add(part(addr.base)).wrapping_add(index).wrapping_add(addr.disp as u64)
+    fn address(&self, addr: &Address) -> u64 {
+        let part = |value: Option<Index>| value.map_or(0, |value| self.word(value));
+        let index = addr.index.as_ref().map_or(0, |scaled| {
+            let index = self.word(scaled.index);
+            let index = if scaled.narrow { index as i32 as u64 } else { index };
+            index.wrapping_mul(scaled.scale)
+        });
+        part(addr.segment).wrapping_add(part(addr.base)).wrapping_add(index).wrapping_add(addr.disp)
     }
 }
 
@@ -84,11 +90,11 @@ impl<R: Real> Running<'_, R> {
             };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
-                (Origin::Memory(address), _) => process.memory.load(address, Type::F64, arg.bits as u128, stale),
-                (_, Some(place)) => thread.registers.live(place, Type::F64, arg.bits as u128, stale),
-                (_, None) => Value::plain(arg.bits as u128),
+                (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale),
+                (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale),
+                (_, None) => Value::plain(arg.bits),
             };
-            let term = value.term_at(0, Type::F64);
+            let term = value.term_at(0, arg.ty);
             let spot = books.spots.number(at, kind);
             books.spots.execute(spot);
             let visit = Visit {
@@ -107,6 +113,12 @@ impl<R: Real> Running<'_, R> {
         let Books { frame, operations, spots, totals, .. } = &mut **books;
         match step {
             Step::Nothing => {}
+            Step::Guarded { mask, test, step } => {
+                frame.values[index] = Value::plain(0);
+                if test.holds(frame.word(*mask)) {
+                    self.step(index, step, record);
+                }
+            }
             Step::Live { place, ty, slot } => {
                 let bits = logged(record, *slot, *ty);
                 frame.values[index] = thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows);
@@ -118,53 +130,110 @@ impl<R: Real> Running<'_, R> {
                 frame.values[index] = process.memory.load(address, *ty, bits, &mut totals.stale_shadows);
             }
             Step::Const { bits, ty } => frame.values[index] = Value::constant(*bits, *ty),
-            Step::Extract { from, granule, ty } => {
-                frame.values[index] = extract(&frame.values[*from], *granule, *ty);
+            Step::Image { turned, slot } => {
+                // The control word, the status word and the tags come first.
+                let words = logged(record, *slot, Type::B64);
+                thread.mode.control = words as u16;
+                thread.registers.set_top(top_of(words).wrapping_sub(*turned));
+                frame.values[index] = Value::plain(words);
             }
-            Step::Concat { parts } => frame.values[index] = concat(&frame.values, parts),
+            Step::St { image, slot, index: number, live } => {
+                let bits = logged(record, *slot, Type::F80);
+                let words = frame.values[*image].bits;
+                let number = top_of(words).wrapping_add(*number);
+                frame.values[index] = match live {
+                    _ if is_empty(words, number) => Value::plain(INDEFINITE),
+                    true => thread.registers.x87(number, bits, &mut totals.stale_shadows),
+                    false => Value::plain(bits),
+                };
+            }
+            Step::Recall { addr, ty, bits } => {
+                let bits = frame.values[*bits].bits;
+                frame.values[index] = process.memory.recall(frame.address(addr), *ty, bits);
+            }
+            Step::Extract { from, granule, ty } => {
+                frame.values[index] = frame.values[*from].extract(*granule, *ty);
+            }
+            Step::Half { from, granule, upper } => {
+                frame.values[index] = frame.values[*from].half(*granule, *upper);
+            }
+            Step::Concat { parts } => {
+                frame.values[index] = Value::concat(parts.iter().map(|(part, ty)| (&frame.values[*part], *ty)));
+            }
             Step::Bitwise { op, ty, args: [a, b], at } => {
-                let operate = |operator, term| operations.change_sign(operator, term, *at, thread.mxcsr);
-                frame.values[index] = bitwise::apply(*op, *ty, [&frame.values[*a], &frame.values[*b]], operate);
+                let operate = |operator, term| operations.change_sign(operator, term, *at, thread.mode);
+                let args = [&frame.values[*a], &frame.values[*b]];
+                frame.values[index] = bitwise::apply(*op, *ty, args, &mut totals.lost_shadows, operate);
             }
             Step::Pick { control, rule, ty, from } => {
                 // The verifier has seen that there are as many as the rule may ask for.
-                let picked = from[rule.pick(frame.word(*control), from.len())];
-                frame.values[index] = extract(&frame.values[picked], 0, *ty);
+                let picked = from.get(rule.pick(frame.word(*control), from.len()));
+                frame.values[index] = match picked {
+                    Some(picked) => frame.values[*picked].extract(0, *ty),
+                    None => Value::plain(0),
+                };
             }
-            Step::Apply { operator, from, ty, args, at, site } => {
-                let (at, mxcsr) = (*at, thread.mxcsr);
+            Step::Among { bits, ty, of } => {
+                let bits = frame.values[*bits].bits;
+                let same = of.iter().map(|value| &frame.values[*value]).find(|value| value.bits == bits);
+                frame.values[index] = same.map_or(Value::plain(bits), |value| value.extract(0, *ty));
+            }
+            Step::Rescale { bits, of, ty, at } => {
+                let (bits, of) = (frame.values[*bits].bits, frame.term(*of, *ty));
+                frame.values[index] = Value::of_term(operations.rescale(of, bits, *at, thread.mode));
+            }
+            Step::FromInt { value, bytes, ty } => {
+                let value = &frame.values[*value];
+                let unused = 64 - 8 * (*bytes).clamp(1, 8) as u32;
+                let integer = (value.bits as u64 as i64) << unused >> unused;
+                let direction = thread.mode.direction(*ty, *ty);
+                let bits = format::from_integer(integer, Target { direction, ..Target::nearest(*ty) });
+                frame.values[index] = Value::of_term(Term::Leaf(Leaf::new(*ty, bits, false)));
+            }
+            Step::Apply { operator, from, ty, args, rounding, result, at, site } => {
+                let rounding = if *operator == Operator::RoundEven { Rounding::Nearest } else { *rounding };
+                let (at, mode) = (*at, thread.mode.with(rounding));
                 let mut args: Args<R> = args.iter().map(|arg| frame.term(*arg, *from)).collect();
                 let bits = each(&args, Term::bits);
-                let native = operations.native(*operator, *from, *ty, &bits[..args.len()], mxcsr);
+                let bits = &bits[..args.len().min(3)];
+                let native = match result {
+                    Some(result) => mask(frame.values[*result].bits, ty.bytes()),
+                    None => operations.native(*operator, *from, *ty, bits, (mode, false)),
+                };
+                if *ty == Type::F80 && !native::is_complete(*operator, bits) {
+                    frame.values[index] = Value::plain(native);
+                    return;
+                }
                 let (operator, negated) = operator.traced();
                 for (arg, _) in args.iter_mut().zip(negated).filter(|(_, negated)| *negated) {
-                    *arg = operations.change_sign(Operator::Neg, arg.clone(), at, mxcsr);
+                    *arg = operations.change_sign(Operator::Neg, arg.clone(), at, mode);
                 }
-                let request = Request { operator, ty: *ty, args, native, at, site: *site, mxcsr };
+                let request = Request { operator, ty: *ty, args, native, at, site: *site, mode, called: false };
                 frame.values[index] = Value::of_term(operations.operate(request));
             }
             Step::Mask { relation, ty, args, spot } => {
                 let holds = self.decide(*spot, *ty, *args, |outcome| relation.holds(outcome));
-                let ones = if *ty == Type::F32 { u32::MAX as u128 } else { u64::MAX as u128 };
+                let ones = mask(u128::MAX, ty.bytes());
                 self.books.frame.values[index] = Value::plain(if holds { ones } else { 0 });
             }
             Step::Branch { cond, ty, args, spot } => {
                 // A NaN sets the flag of equality as well; the test for parity beside this one has decided then.
                 let unordered = || {
-                    let [a, b] = args.map(|arg| frame.word(arg));
-                    native::compare(*ty, a, b, thread.mxcsr) == Outcome::Unordered
+                    let [a, b] = args.map(|arg| frame.values[arg].bits);
+                    native::compare(*ty, a, b, thread.mode.mxcsr) == Outcome::Unordered
                 };
                 if !(matches!(cond, Cond::Equal | Cond::NotEqual) && unordered()) {
                     self.decide(*spot, *ty, *args, |outcome| cond.holds(outcome));
                 }
             }
-            Step::ToInt { value, ty, rounding, bytes, spot } => {
+            Step::ToInt { value, ty, rounding, bytes, signed, spot } => {
                 let term = frame.term(*value, *ty);
                 spots.execute(*spot);
                 if let Term::Node(node) = &term {
-                    let direction = Direction::of(*rounding, thread.mxcsr);
-                    let native = native::to_integer(*ty, node.bits, direction, *bytes, thread.mxcsr);
-                    let correct = native::fit(node.real.to_i64(direction), *bytes);
+                    let Mode { mxcsr, .. } = thread.mode;
+                    let direction = thread.mode.with(*rounding).direction(*ty, *ty);
+                    let native = native::to_integer(*ty, node.bits.get(), direction, *bytes, *signed, mxcsr);
+                    let correct = native::fit(node.real.to_integer(direction), *bytes, *signed);
                     let (wrong, influences) = (native != correct, node.influences);
                     let visit = Visit { wrong, culprit: &term, shown: &term, influences };
                     spots.visit(*spot, visit, &mut operations.sets);
@@ -180,7 +249,25 @@ impl<R: Real> Running<'_, R> {
                 process.memory.store(frame.address(addr), *ty, &frame.values[*value]);
             }
             Step::SetMxcsr { value } => {
-                thread.mxcsr = frame.word(*value) as u32;
+                thread.mode.mxcsr = frame.word(*value) as u32;
+            }
+            Step::SetX87Control { value } => {
+                thread.mode.control = frame.word(*value) as u16;
+            }
+            Step::Turn { by } => {
+                thread.registers.turn(*by);
+            }
+            Step::Save { addr } => {
+                process.saved.save(frame.address(addr), &thread.registers);
+            }
+            Step::Restore { addr } => {
+                if let Some(saved) = process.saved.get(frame.address(addr)) {
+                    thread.registers.restore(saved);
+                }
+            }
+            Step::Forget { dst, len, unit } => {
+                let bytes = frame.word(*len).saturating_mul(*unit as u64);
+                process.memory.clear(frame.word(*dst), bytes);
             }
             Step::Copy { dst, src, len, unit } => {
                 let bytes = frame.word(*len).saturating_mul(*unit as u64);
@@ -193,7 +280,7 @@ impl<R: Real> Running<'_, R> {
                 thread.call = Some(Call { ty: *ty, args, pc });
             }
             Step::Leave { operator, result, ty, to, last } => {
-                let native = frame.word(*result);
+                let native = mask(frame.values[*result].bits, ty.bytes());
                 let value = self.result(*operator, native, *ty, *last);
                 let frame = &mut self.books.frame;
                 match to {
@@ -215,7 +302,7 @@ impl<R: Real> Running<'_, R> {
     }
 
     /// What a wrapped function computed: the operator on the arguments of the call, or plain bits if it cannot be that.
-    fn result(&mut self, operator: Operator, native: u64, ty: Type, last: bool) -> Value<R> {
+    fn result(&mut self, operator: Operator, native: u128, ty: Type, last: bool) -> Value<R> {
         let Running { thread, process, books } = self;
         let call = thread.call.as_ref().filter(|call| call.ty == ty && call.args.len() == operator.arity());
         let call = call.map(|call| (call.args.iter().cloned().collect::<Args<R>>(), call.pc));
@@ -224,15 +311,15 @@ impl<R: Real> Running<'_, R> {
         }
         let Some((args, pc)) = call else {
             books.totals.corrupt_records += 1;
-            return Value::plain(native as u128);
+            return Value::plain(native);
         };
         if !books.operations.is_plausible(operator, ty, &args, native) {
             books.totals.misnamed_calls += 1;
-            return Value::plain(native as u128);
+            return Value::plain(native);
         }
         let at = books.locations.number(process.mappings.instruction(pc));
         let site = Some(books.operations.sites.number(SiteKey { at, operator, ty }));
-        let request = Request { operator, ty, args, native, at, site, mxcsr: thread.mxcsr };
+        let request = Request { operator, ty, args, native, at, site, mode: thread.mode, called: true };
         Value::of_term(books.operations.operate(request))
     }
 
@@ -240,7 +327,7 @@ impl<R: Real> Running<'_, R> {
     fn decide(&mut self, spot: usize, ty: Type, args: [Index; 2], holds: impl Fn(Outcome) -> bool) -> bool {
         let Books { frame, operations, spots, .. } = &mut *self.books;
         let [a, b] = args.map(|arg| frame.term(arg, ty));
-        let native = holds(native::compare(ty, a.bits(), b.bits(), self.thread.mxcsr));
+        let native = holds(native::compare(ty, a.bits(), b.bits(), self.thread.mode.mxcsr));
         spots.execute(spot);
         if let (Term::Leaf(_), Term::Leaf(_)) = (&a, &b) {
             return native;
@@ -255,32 +342,15 @@ impl<R: Real> Running<'_, R> {
     }
 }
 
-fn extract<R>(from: &Value<R>, granule: usize, ty: Type) -> Value<R> {
-    let shifted = from.bits >> (8 * GRANULE * granule);
-    let bits = if ty.bytes() < 16 { shifted & ((1 << (8 * ty.bytes())) - 1) } else { shifted };
-    let mut value = Value::plain(bits);
-    for (part, source) in value.parts.iter_mut().zip(&from.parts[granule..]).take(ty.granules()) {
-        part.clone_from(source);
-    }
-    value
+/// The NaN that is read from an empty register of the x87 (SDM volume 1, "Stack Overflow or Underflow Exception").
+const INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
+
+/// The top of the x87's stack, out of an image's first eight bytes.
+fn top_of(words: u128) -> u8 {
+    (words >> (16 + 11)) as u8 & 7
 }
 
-fn concat<R>(frame: &[Value<R>], parts: &[(Index, Type)]) -> Value<R> {
-    let mut value = Value::plain(0);
-    let mut granule = 0;
-    for (index, ty) in parts {
-        let source = &frame[*index];
-        value.bits |= source.bits << (8 * GRANULE * granule);
-        for (part, source) in value.parts[granule..].iter_mut().zip(&source.parts).take(ty.granules()) {
-            *part = if let Part::Shadow(node) = source
-                && node.ty.granules() > ty.granules()
-            {
-                Part::None
-            } else {
-                source.clone()
-            };
-        }
-        granule += ty.granules();
-    }
-    value
+/// Is a register of the x87 empty? An image has a bit for each, by its own number, that is set if it is not (SDM, FXSAVE).
+fn is_empty(words: u128, number: u8) -> bool {
+    words >> (32 + (number & 7)) & 1 == 0
 }

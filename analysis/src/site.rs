@@ -4,6 +4,8 @@ use crate::antiunify::Generaliser;
 use crate::error;
 use crate::findings::CauseKind;
 use crate::location::LocationId;
+use crate::mode::Mode;
+use crate::number::Number;
 use crate::real::Real;
 use crate::trace::{Node, Term};
 use fpgrind_ir::{Operator, Type};
@@ -18,6 +20,8 @@ pub enum Verdict {
     Inaccurate(u64),
     /// A NaN out of arguments that are none.
     Invalid,
+    /// So far off only because a subnormal number was flushed to zero.
+    Flushed(u64),
 }
 
 /// All lanes of an instruction are one site; so are all its translations.
@@ -58,8 +62,10 @@ pub struct Candidate {
     pub erroneous: u64,
     pub max_bits: f64,
     pub sum_bits: f64,
-    pub computed: f64,
-    pub correct: f64,
+    pub computed: Number,
+    pub correct: Number,
+    /// How the CPU rounded when it first went wrong.
+    pub mode: Mode,
     pub general: Generaliser,
 }
 
@@ -85,7 +91,7 @@ impl<R: Real> Sites<R> {
         self.sites.get_mut(number)
     }
 
-    pub fn observe(&mut self, number: usize, node: &Rc<Node<R>>, verdict: Verdict, max_depth: usize) {
+    pub fn observe(&mut self, number: usize, node: &Rc<Node<R>>, verdict: Verdict, mode: Mode, max_depth: usize) {
         let site = &mut self.sites[number];
         site.executions += 1;
         match (&mut site.state, verdict) {
@@ -99,8 +105,9 @@ impl<R: Real> Sites<R> {
                     erroneous: 0,
                     max_bits: 0.0,
                     sum_bits: 0.0,
-                    computed: 0.0,
-                    correct: 0.0,
+                    computed: Number::from(0.0),
+                    correct: Number::from(0.0),
+                    mode,
                     general: Generaliser::new(&root, max_depth),
                 });
                 let extremes = early.extremes.iter().flatten().flat_map(|e| [&e.least.1, &e.greatest.1]);
@@ -136,9 +143,10 @@ impl Candidate {
     fn observe<R: Real>(&mut self, node: &Rc<Node<R>>, verdict: Verdict) {
         let (ulps, kind) = match verdict {
             Verdict::Inaccurate(ulps) => (ulps, CauseKind::Inaccurate),
+            Verdict::Flushed(ulps) => (ulps, CauseKind::Flushed),
             _ => (error::maximal(node.ty), CauseKind::Invalid),
         };
-        // An operation that gives NaN now and then, and loses digits besides, is spoken of as one that loses digits.
+        // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
         if self.erroneous == 0 || kind == CauseKind::Inaccurate {
             self.kind = kind;
         }
@@ -147,8 +155,8 @@ impl Candidate {
         self.sum_bits += bits;
         if bits > self.max_bits {
             self.max_bits = bits;
-            self.computed = error::value(node.ty, node.bits);
-            self.correct = error::value(node.ty, node.rounded);
+            self.computed = Number::new(node.ty, node.bits.get());
+            self.correct = Number::new(node.ty, node.rounded.get());
         }
         self.general.meet(&Term::Node(node.clone()), bits);
     }

@@ -6,7 +6,7 @@ use crate::error;
 use crate::findings::SpotKind;
 use crate::influence::{Influences, Sets};
 use crate::location::{Location, LocationId, Locations};
-use crate::operation::is_exact;
+use crate::number::Number;
 use crate::trace::{Node, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -22,8 +22,8 @@ pub struct SpotState {
     pub max_bits: f64,
     /// Over the wrong executions.
     pub sum_bits: f64,
-    pub computed: f64,
-    pub correct: f64,
+    pub computed: Number,
+    pub correct: Number,
     /// Over the wrong executions.
     pub influences: Influences,
     /// What wrong executions without a cause have in common.
@@ -68,8 +68,8 @@ impl Spots {
                 wrong: 0,
                 max_bits: 0.0,
                 sum_bits: 0.0,
-                computed: 0.0,
-                correct: 0.0,
+                computed: Number::from(0.0),
+                correct: Number::from(0.0),
                 influences: Influences::NONE,
                 general: None,
                 uncaused: 0,
@@ -97,8 +97,8 @@ impl Spots {
         let is_output = matches!(spot.kind, SpotKind::Output { .. });
         if (wrong || is_output) && (bits > spot.max_bits || spot.count == 1 || wrong && spot.wrong == 0) {
             spot.max_bits = spot.max_bits.max(bits);
-            spot.computed = shown.value();
-            spot.correct = error::value(shown.ty(), shown.rounded());
+            spot.computed = shown.number();
+            spot.correct = shown.correct();
         }
         if !wrong {
             return;
@@ -138,7 +138,7 @@ fn count_operations<R>(root: &Rc<Node<R>>, counts: &mut FxHashMap<LocationId, u6
         if visited.len() >= MAX_COUNTED || !visited.insert(Rc::as_ptr(node)) {
             continue;
         }
-        if !is_exact(node.operator, node.ty) {
+        if !node.is_exact() {
             *counts.entry(node.at).or_default() += 1;
         }
         pending.extend(node.args.iter().filter_map(|arg| match arg {

@@ -2,20 +2,50 @@
 //! node in it.
 
 use crate::error;
+use crate::format::is_within;
 use crate::influence::Influences;
 use crate::location::LocationId;
+use crate::number::Number;
 use crate::real::Real;
 use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
+/// The bits of a float in ten bytes: traces are made of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(C, packed(2))]
+pub struct Bits {
+    low: u64,
+    high: u16,
+}
+
+impl Bits {
+    pub fn new(bits: u128) -> Bits {
+        Bits { low: bits as u64, high: (bits >> 64) as u16 }
+    }
+
+    pub fn get(self) -> u128 {
+        self.low as u128 | (self.high as u128) << 64
+    }
+}
+
 /// A float without a history: it is taken to be exactly what it says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Leaf {
-    pub bits: u64,
+    bits: Bits,
     pub ty: Type,
     /// A number written in the program, not data that it works on.
     pub constant: bool,
+}
+
+impl Leaf {
+    pub fn new(ty: Type, bits: u128, constant: bool) -> Leaf {
+        Leaf { bits: Bits::new(bits), ty, constant }
+    }
+
+    pub fn bits(&self) -> u128 {
+        self.bits.get()
+    }
 }
 
 /// The result of an operation, and how it came about.
@@ -27,10 +57,10 @@ pub struct Node<R> {
     pub influences: Influences,
     pub at: LocationId,
     /// What the guest computed.
-    pub bits: u64,
-    /// What it stands for, and the float nearest to that.
+    pub bits: Bits,
+    /// What it stands for, and the float next to that, rounded as the operation rounds.
     pub real: R,
-    pub rounded: u64,
+    pub rounded: Bits,
     /// Total error, in the format in which the value was last rounded.
     pub ulps: u64,
     /// Empty where the trace is cut off.
@@ -38,6 +68,12 @@ pub struct Node<R> {
 }
 
 impl<R> Node<R> {
+    /// Did it not round? Where the trace is cut off, a cast to a wide format is taken to widen.
+    pub fn is_exact(&self) -> bool {
+        let from = self.args.first().map_or(Type::F32, Term::ty);
+        crate::operation::is_exact(self.operator, from, self.ty)
+    }
+
     /// Does the same operation occur among those behind the value? Then the value is one that a loop carries from turn to turn.
     pub fn recurs(&self) -> bool {
         /// Nodes looked at: a loop's body is not larger, or its traces are cut before they show a second turn.
@@ -83,7 +119,7 @@ impl<R> FromIterator<Term<R>> for Args<R> {
                 count += 1;
                 term
             }
-            None => Term::Leaf(Leaf { bits: 0, ty: Type::F64, constant: false }),
+            None => Term::Leaf(Leaf::new(Type::F64, 0, false)),
         });
         Args { terms, count }
     }
@@ -119,10 +155,10 @@ impl<R> Clone for Term<R> {
 }
 
 impl<R> Term<R> {
-    pub fn bits(&self) -> u64 {
+    pub fn bits(&self) -> u128 {
         match self {
-            Term::Leaf(leaf) => leaf.bits,
-            Term::Node(node) => node.bits,
+            Term::Leaf(leaf) => leaf.bits(),
+            Term::Node(node) => node.bits.get(),
         }
     }
 
@@ -133,17 +169,27 @@ impl<R> Term<R> {
         }
     }
 
-    /// The native value.
+    /// The native value, for ranges: a long double's is not exact.
     pub fn value(&self) -> f64 {
         error::value(self.ty(), self.bits())
     }
 
-    /// The float nearest to the real.
-    pub fn rounded(&self) -> u64 {
+    /// The native value.
+    pub fn number(&self) -> Number {
+        Number::new(self.ty(), self.bits())
+    }
+
+    /// The float next to the real.
+    pub fn rounded(&self) -> u128 {
         match self {
-            Term::Leaf(leaf) => leaf.bits,
-            Term::Node(node) => node.rounded,
+            Term::Leaf(leaf) => leaf.bits(),
+            Term::Node(node) => node.rounded.get(),
         }
+    }
+
+    /// What the native value should be.
+    pub fn correct(&self) -> Number {
+        Number::new(self.ty(), self.rounded())
     }
 
     pub fn ulps(&self) -> u64 {
@@ -180,9 +226,9 @@ impl<R> Term<R> {
     }
 }
 
-/// A single taken as a double: exact, and no operation to speak of.
+/// A single taken as a double, or the like: exact, and no operation to speak of.
 pub fn is_widening<R>(node: &Node<R>) -> bool {
-    node.operator == Operator::Cast && node.ty == Type::F64
+    node.operator == Operator::Cast && node.args.first().is_some_and(|arg| is_within(arg.ty(), node.ty))
 }
 
 /// Cuts traces that have grown too deep. A value may have [`SLACK`] times the depth that is kept; it is then rebuilt with
@@ -269,16 +315,16 @@ mod tests {
             depth,
             influences: Influences::NONE,
             at: LocationId(pc as u32),
-            bits: pc,
+            bits: Bits::new(pc as u128),
             real: Mpfr::zero(64),
-            rounded: pc,
+            rounded: Bits::new(pc as u128),
             ulps: 0,
             args,
         }))
     }
 
     fn leaf() -> Term<Mpfr> {
-        Term::Leaf(Leaf { bits: 0, ty: Type::F64, constant: false })
+        Term::Leaf(Leaf::new(Type::F64, 0, false))
     }
 
     /// Follows the first arguments down to the end of the trace; the pcs on the way.
@@ -302,6 +348,11 @@ mod tests {
             assert!(pcs.len() >= 4.min(pc as usize) && pcs.len() <= 4 * SLACK as usize, "{pcs:?}");
             assert!(pcs.iter().enumerate().all(|(i, at)| *at == pc - i as u64));
         }
+    }
+
+    #[test]
+    fn terms_are_small() {
+        assert_eq!(std::mem::size_of::<Term<Mpfr>>(), 16);
     }
 
     #[test]

@@ -149,6 +149,7 @@ fn start(program: &Program, inherit: RawFd) -> Result<i32, LaunchError> {
 /// they are.
 fn trace(pid: i32, socket: RawFd) -> Result<(), LaunchError> {
     let options = libc::PTRACE_O_EXITKILL
+        | libc::PTRACE_O_TRACESYSGOOD
         | libc::PTRACE_O_TRACEEXEC
         | libc::PTRACE_O_TRACEFORK
         | libc::PTRACE_O_TRACEVFORK

@@ -29,6 +29,7 @@ mod modules;
 pub mod program;
 mod service;
 mod signals;
+mod storms;
 mod stubs;
 mod syscalls;
 mod tables;

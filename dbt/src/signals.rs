@@ -11,6 +11,7 @@ use crate::emit::Interrupted;
 use crate::exits::{Exit, Exits};
 use crate::guest::Guest;
 use crate::launch::{registers, set_registers};
+use crate::storms::{has_moved, processor_time};
 use crate::stubs::Stubs;
 use crate::thread::Thread;
 use crate::tracer::{Task, Tracer, is_busy, wait};
@@ -54,6 +55,8 @@ const TRAP_FLAG: u64 = 1 << 8;
 /// The saved flags in the frame that a handler finds on its stack: a return address and a ucontext, where they follow rip (Linux, asm/sigcontext.h).
 const FRAME_FLAGS: u64 = 8 + 40 + 17 * 8;
 
+/// From here on signals queue; of others one waits at a time (signal(7)).
+const FIRST_QUEUED: i32 = 32;
 /// Signals that instructions raise. If blocked they would kill.
 const RAISED: [i32; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
@@ -66,6 +69,7 @@ impl Tracer<'_, '_> {
             self.resume(tid, libc::PTRACE_CONT, number);
             return None;
         };
+        unblock(tid, task.blocked.take());
         take_up(task, &mut signal);
         if is_raised(&signal) {
             // It belongs to the instruction at which the thread stands.
@@ -93,6 +97,22 @@ impl Tracer<'_, '_> {
         }
     }
 
+    /// The task, for which signals wait, is about to make a system call or has made one. Those of our own code it makes as it is; before one of its
+    /// own it gets its mask back, and the kernel its signals.
+    pub fn at_system_call(&mut self, tid: i32) {
+        let Some(task) = self.tasks.get_mut(&tid) else { return };
+        let pc = registers(tid).map_or(0, |regs| regs.rip);
+        let asks = |thread: &Arc<Thread>| thread.process.space().stubs(|stubs| stubs.in_request(pc)).is_some();
+        if !task.thread.as_ref().is_some_and(asks) {
+            unblock(tid, task.blocked.take());
+            task.progress.makes_system_call();
+            for signal in std::mem::take(&mut task.undelivered) {
+                self.send_again(tid, signal);
+            }
+        }
+        self.resume(tid, libc::PTRACE_CONT, 0);
+    }
+
     /// Brings a thread to a stop from which a signal can be handed to it, and leaves its registers, and the system call that it may
     /// be in, as they are.
     fn step_aside(&mut self, tid: i32, thread: &Thread) -> Result<(), Instead> {
@@ -113,7 +133,10 @@ impl Tracer<'_, '_> {
                 self.send_again(tid, signal);
                 continue;
             }
-            let outcome = self.deliver_to_handler(tid, thread, signal);
+            let outcome = match self.admits(tid, thread, &signal) {
+                true => self.deliver_to_handler(tid, thread, signal),
+                false => Err(Instead::Postponed),
+            };
             let undelivered = &mut self.tasks.get_mut(&tid)?.undelivered;
             match outcome {
                 Ok(()) => {}
@@ -139,6 +162,18 @@ impl Tracer<'_, '_> {
         }
         self.resume(tid, libc::PTRACE_CONT, 0);
         None
+    }
+
+    /// Is it time for the signal?
+    fn admits(&mut self, tid: i32, thread: &Thread, signal: &Signal) -> bool {
+        let (Some(task), Ok(regs)) = (self.tasks.get_mut(&tid), registers(tid)) else { return true };
+        is_raised(signal)
+            || task.progress.admits(
+                signal.number,
+                has_moved(thread, regs.rip),
+                || is_from_outside(tid, signal),
+                || processor_time(tid),
+            )
     }
 
     /// Leaves the thread stopped before the translation of the handler is asked for.
@@ -254,7 +289,7 @@ impl Tracer<'_, '_> {
         if space.stubs(|stubs| (stubs.request..stubs.asked).contains(&regs.rip)).is_some() {
             return self.place_before_request(thread, regs);
         }
-        if space.stubs(|stubs| (stubs.asked..stubs.syscall).contains(&regs.rip)).is_some() {
+        if space.stubs(|stubs| stubs.in_request(regs.rip)).is_some() {
             return self.place_in_request(tid, thread, regs, raised);
         }
         if let Some(stubs) = space.stubs(|stubs| (stubs.syscall..stubs.syscall_end).contains(&regs.rip)) {
@@ -337,22 +372,39 @@ impl Tracer<'_, '_> {
     }
 }
 
-/// A signal that was given back to the kernel comes with what was known of it.
+/// A signal that was given back to the kernel comes with what was known of it. One that queues comes before those that were sent after it.
 fn take_up(task: &mut Task, signal: &mut Signal) {
     // SAFETY: the field is of the union's first members for signals that were sent.
     let from_us = signal.info.si_code == libc::SI_TKILL && unsafe { signal.info.si_pid() } == std::process::id() as i32;
     let known = task.sent_again.iter().position(|known| known.number == signal.number);
-    if let Some(index) = known.filter(|_| from_us) {
-        *signal = task.sent_again.remove(index);
+    if let Some(index) = known.filter(|_| from_us || signal.number >= FIRST_QUEUED) {
+        let earlier = task.sent_again.remove(index);
+        let later = std::mem::replace(signal, earlier);
+        if !from_us {
+            task.sent_again.push(later);
+        }
     }
 }
 
 /// Is the signal in one of the thread's sets: those it catches, those it blocks (proc(5), status)?
 fn is_in(tid: i32, number: i32, set: &str) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let set = status.lines().find_map(|line| line.strip_prefix(set));
-    let set = set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    let set = status(tid, set).and_then(|set| u64::from_str_radix(&set, 16).ok()).unwrap_or(0);
     set & 1 << (number - 1) != 0
+}
+
+fn status(tid: i32, field: &str) -> Option<String> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix(field)).map(|value| value.trim().to_owned())
+}
+
+/// Has the signal been sent anew since the last one of its number was delivered, and not by the thread's own process? (Those that queue may have been
+/// waiting for long, but a timer has one at a time.)
+fn is_from_outside(tid: i32, signal: &Signal) -> bool {
+    let code = signal.info.si_code;
+    let sent = code <= 0 && code != libc::SI_TIMER;
+    // SAFETY: the field is of the union's first members for signals that were sent.
+    let own = || status(tid, "Tgid:").is_some_and(|own| own == unsafe { signal.info.si_pid() }.to_string());
+    if sent { signal.number < FIRST_QUEUED && !own() } else { true }
 }
 
 /// Blocks what may come while the thread is stepped. What was blocked before.
@@ -368,7 +420,7 @@ fn block_others(tid: i32) -> Option<u64> {
     }
 }
 
-fn unblock(tid: i32, before: Option<u64>) {
+pub fn unblock(tid: i32, before: Option<u64>) {
     if let Some(before) = before {
         // SAFETY: the kernel reads our word.
         unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, tid, 8, &raw const before) };

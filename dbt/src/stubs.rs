@@ -39,6 +39,11 @@ impl Stubs {
         (self.request..self.end).contains(&address)
     }
 
+    /// Is the address in a request that has been made? The guest's registers are then in the context.
+    pub fn in_request(&self, address: u64) -> bool {
+        (self.asked..self.syscall).contains(&address)
+    }
+
     pub fn miss(&self, mode: Mode, lookup: Lookup) -> u64 {
         match lookup {
             Lookup::Jump => self.jump_miss[mode as usize],

@@ -179,6 +179,7 @@ impl Service {
         }
         if let Ok(translated) = self.translated((pc, next.1), false) {
             guest.write(place, &translated.to_le_bytes());
+            self.thread.returned_to.store(translated, Ordering::SeqCst);
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Thread {
     pub start: Key,
     /// The generation of translations that it runs, or an older one: it may be in code of this and later ones, not of earlier ones.
     generation: AtomicU64,
+    /// The translation that its last handler returned to.
+    pub returned_to: AtomicU64,
     /// The process or thread that it is about to make.
     pub making: Mutex<Option<Making>>,
     /// Where it goes on behind the system call that it was found in when the code there was retired.
@@ -44,6 +46,7 @@ impl Thread {
             memory,
             start,
             generation: AtomicU64::new(0),
+            returned_to: AtomicU64::new(0),
             making: Mutex::new(None),
             behind_syscall: Mutex::new(None),
         }

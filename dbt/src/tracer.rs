@@ -7,7 +7,8 @@ use crate::context::ThreadMemory;
 use crate::launch::{self, Launched, registers, set_registers};
 use crate::log::Publisher;
 use crate::service::{Service, Statistics};
-use crate::signals::{Signal, set_general};
+use crate::signals::{Signal, set_general, unblock};
+use crate::storms::Progress;
 use crate::thread::{Making, Process, Space, Thread};
 use crate::{Follow, Options};
 use fpgrind_analysis::log::Event;
@@ -43,8 +44,10 @@ pub struct Task {
     pub thread: Option<Arc<Thread>>,
     /// Signals that were taken from the kernel and could not be delivered yet.
     pub undelivered: VecDeque<Signal>,
-    /// What it blocked itself before all signals were blocked for it, because some wait here.
+    /// What it blocked itself before all signals were blocked for it, because some wait here. It must not see that, nor pass it on: meanwhile
+    /// it stops at system calls.
     pub blocked: Option<u64>,
+    pub progress: Progress,
     /// Signals that were given back to the kernel because they are blocked, and what is known of them.
     pub sent_again: Vec<Signal>,
 }
@@ -74,11 +77,14 @@ struct Birth {
     restricted: u32,
     /// The maker's quiet mode: where it ends, the code for that, and where its results go.
     quiet: (u64, u64, [u64; 2]),
+    /// What the maker blocks, if all signals are blocked for it. The new one blocks what its maker does.
+    blocked: Option<u64>,
 }
 
 impl Birth {
     /// The maker stands in the system call.
-    fn of(maker: &Arc<Thread>) -> Option<Birth> {
+    fn of(task: &Task) -> Option<Birth> {
+        let maker = task.thread.as_ref()?;
         let making = maker.making.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let context = maker.memory.context();
         Some(Birth {
@@ -87,6 +93,7 @@ impl Birth {
             gpr: context.gpr,
             restricted: context.restricted,
             quiet: (context.quiet_end, context.leave, context.out),
+            blocked: task.blocked,
         })
     }
 
@@ -100,7 +107,9 @@ impl Birth {
     }
 }
 
-/// How often tasks are looked at that wait for an answer before their signals can be delivered.
+/// A stop at a system call (ptrace(2), PTRACE_O_TRACESYSGOOD).
+const AT_SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
+/// How often tasks are looked at that wait for an answer, or run on, before their signals can be delivered.
 const LOOK_AGAIN: Duration = Duration::from_micros(200);
 
 impl<'scope, 'env> Tracer<'scope, 'env> {
@@ -160,13 +169,13 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
                 Look::Nobody => return None,
                 Look::Nothing => {}
             }
+            std::thread::sleep(LOOK_AGAIN);
             for tid in postponed {
                 if self.tasks.get(&tid).and_then(|task| task.thread.as_ref()).is_none_or(|thread| !is_busy(thread)) {
                     // SAFETY: a ptrace call on a task of ours. It stops, and its signals are delivered.
                     unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0) };
                 }
             }
-            std::thread::sleep(LOOK_AGAIN);
         }
     }
 
@@ -181,6 +190,7 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
         }
         let signal = libc::WSTOPSIG(status);
         match status >> 16 {
+            0 if signal == AT_SYSTEM_CALL => self.at_system_call(tid),
             0 => return self.deliver(tid, signal),
             // A group stop: the task stays stopped, and we go on listening (ptrace(2), group-stop).
             libc::PTRACE_EVENT_STOP
@@ -191,7 +201,7 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
             libc::PTRACE_EVENT_STOP => return self.deliver_postponed(tid),
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 let made = event_message(tid) as i32;
-                let birth = self.tasks.get(&tid).and_then(|task| Birth::of(task.thread.as_ref()?));
+                let birth = self.tasks.get(&tid).and_then(Birth::of);
                 if self.early.remove(&made) {
                     self.begin(made, birth);
                 } else {
@@ -207,6 +217,9 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
 
     /// If the task is gone meanwhile, the next wait tells.
     pub fn resume(&self, tid: i32, request: libc::c_uint, signal: i32) {
+        let goes_on = request == libc::PTRACE_CONT;
+        let watched = goes_on && self.tasks.get(&tid).is_some_and(|task| task.blocked.is_some());
+        let request = if watched { libc::PTRACE_SYSCALL } else { request };
         // SAFETY: a ptrace call on a stopped task.
         unsafe { libc::ptrace(request, tid, 0, signal) };
     }
@@ -223,6 +236,7 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
     fn begin(&mut self, tid: i32, birth: Option<Birth>) {
         let mut task = Task::default();
         if let Some(birth) = birth {
+            unblock(tid, birth.blocked);
             task.thread = self.translated(tid, &birth);
             if task.thread.is_none()
                 && let Some(regs) = birth.registers(tid)

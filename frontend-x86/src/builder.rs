@@ -30,6 +30,7 @@ pub struct Builder {
     changed: [u16; VECTORS],
     /// Under which mask statements stand that are made now.
     guard: Option<Guard>,
+    pub x87: crate::x87::Stack,
 }
 
 pub const VECTORS: usize = 32;
@@ -52,6 +53,7 @@ impl Source {
 impl Builder {
     pub fn new(instrs: Vec<GuestInstr>) -> Builder {
         Builder {
+            x87: crate::x87::Stack::new(instrs.len()),
             block: Block { instrs, ..Block::default() },
             instr: 0,
             generals: [General::UNTOUCHED; 16],
@@ -76,6 +78,11 @@ impl Builder {
 
     pub fn value(&mut self, ty: Type, op: Op) -> Value {
         self.push(When::Before, Some(ty), op)
+    }
+
+    /// A value that is logged after the instruction.
+    pub fn value_after(&mut self, ty: Type, op: Op) -> Value {
+        self.push(When::After, Some(ty), op)
     }
 
     pub fn effect(&mut self, op: Op) {
@@ -122,7 +129,7 @@ impl Builder {
 
     /// What the instruction leaves in a register, taken after it.
     pub fn fresh_after(&mut self, ty: Type, place: Place) -> Value {
-        self.push(When::After, Some(ty), Op::Fresh { place, slot: Slot::UNASSIGNED })
+        self.value_after(ty, Op::Fresh { place, slot: Slot::UNASSIGNED })
     }
 
     /// So many granules of what the instruction leaves in a vector register, or sees in its memory operand.
@@ -456,6 +463,7 @@ impl Builder {
     /// Leaves behind what the registers hold for the blocks that follow.
     pub fn finish(mut self) -> Block {
         self.leave_registers();
+        crate::x87::finish(&mut self);
         self.block
     }
 

@@ -2,7 +2,7 @@
 //!
 //! An instruction is lifted if one of the [`tables`] has an entry for it. Then [`lower`] says what it does, through the
 //! [`builder`], which knows what every register holds inside the block. Everything else runs unlifted, and
-//! [`unlifted`] forgets what it writes. Nothing in here can fail: what is not understood costs a shadow.
+//! [`unlifted`] forgets what it writes. The [`x87`] has a table and a stack of its own, and is asked first. Nothing in here can fail: what is not understood costs a shadow.
 
 mod builder;
 mod coverage;
@@ -12,6 +12,7 @@ mod operands;
 mod registers;
 mod tables;
 mod unlifted;
+mod x87;
 
 pub use coverage::{Coverage, coverage};
 
@@ -37,6 +38,9 @@ pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
     let mut info = InstructionInfoFactory::new();
     for (index, instr) in instrs.iter().enumerate() {
         builder.begin(index as u16);
+        if x87::lower(&mut builder, instr, options).is_some() {
+            continue;
+        }
         if lower::lower(&mut builder, instr, options).is_none() {
             unlifted::run(&mut builder, &mut info, instr);
         } else if options.check {

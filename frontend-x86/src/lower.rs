@@ -7,13 +7,15 @@ mod moves;
 mod scattered;
 
 use crate::LiftOptions;
-use crate::builder::{Builder, Source};
+use crate::builder::{Builder, Source, mask};
+use crate::coverage::is_followed;
 use crate::logic;
 use crate::operands::{Form, Operand, address, at, operand, register, source};
 use crate::registers::{Granule, QUARTER, WHOLE};
-use crate::tables::{Lanes, Operation, lookup};
+use crate::tables::{General, Lanes, Operation, lookup};
 use fpgrind_ir::{Op, Place, Reg, Rule, Type, Value};
 use iced_x86::{Code, Instruction, OpKind};
+use std::sync::LazyLock;
 
 /// An instruction that is being lowered.
 struct Lowering<'a> {
@@ -30,15 +32,17 @@ pub fn lower(builder: &mut Builder, instr: &Instruction, options: &LiftOptions) 
     Lowering { builder, instr, form, options }.lower(operation)
 }
 
-/// What an encoding means. Mnemonics are shared by instructions on MMX registers, which are not followed, and two by strings.
+/// What an encoding means. Mnemonics are shared by instructions on MMX and segment registers, which are not followed, and two by strings.
 pub fn operation(code: Code) -> Option<Operation> {
-    match code {
-        Code::Movsd_m32_m32 => return Some(Operation::General(crate::tables::General::MoveString { bytes: 4 })),
-        Code::Cmpsd_m32_m32 => return None,
-        _ if crate::coverage::names_mmx(code) => return None,
-        _ => {}
-    }
-    lookup(code.mnemonic()).copied()
+    static BY_CODE: LazyLock<Vec<Option<Operation>>> = LazyLock::new(|| {
+        let operation = |code: Code| match code {
+            Code::Movsd_m32_m32 => Some(Operation::General(General::MoveString { bytes: 4 })),
+            Code::Cmpsd_m32_m32 => None,
+            _ => lookup(code.mnemonic()).copied().filter(|_| is_followed(code)),
+        };
+        Code::values().map(operation).collect()
+    });
+    *BY_CODE.get(code as usize)?
 }
 
 impl Lowering<'_> {
@@ -81,7 +85,7 @@ impl Lowering<'_> {
                 let granules = self.form.granules();
                 let table = self.instr.immediate8();
                 let result = logic::ternary(self.builder, table, [destination, args[0], args[1]], granules);
-                let result = self.builder.granules(result, 0);
+                let result = self.builder.granules(result, mask(0, granules));
                 self.write_granules(&result[..granules], element, &[false; WHOLE])
             }
             Operation::Select { ty } => self.select(ty),
@@ -114,8 +118,6 @@ impl Lowering<'_> {
                 self.builder.registers_restored();
                 let value = self.builder.fresh_after(Type::B32, Place::whole(Reg::Mxcsr));
                 self.builder.effect(Op::SetMxcsr { value });
-                let value = self.builder.fresh_after(Type::B16, Place::whole(Reg::X87Control));
-                self.builder.effect(Op::SetX87Control { value });
                 Some(())
             }
             Operation::ZeroVectors { from } => {
@@ -240,10 +242,7 @@ impl Lowering<'_> {
     }
 
     fn is_fused(&self) -> bool {
-        matches!(
-            operation(self.instr.code()),
-            Some(Operation::Fused { .. } | Operation::Complex { accumulate: true, .. })
-        )
+        matches!(operation(self.instr.code()), Some(Operation::Fused { .. }))
     }
 
     /// The lanes where the mask lets them, else what `otherwise` has there, or zero.

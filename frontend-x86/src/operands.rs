@@ -139,8 +139,8 @@ pub fn address(builder: &mut Builder, instr: &Instruction) -> Option<Addr> {
         let segment = segment(builder, instr)?;
         return Some(Addr { segment, ..Addr::constant(instr.ip_rel_memory_address()) });
     }
-    let index = address_register(builder, instr.memory_index())?;
     let addr = address_without_index(builder, instr)?;
+    let index = address_register(builder, instr.memory_index())?;
     Some(Addr { index: index.map(|value| (value, instr.memory_index_scale() as u8)), ..addr })
 }
 

@@ -9,8 +9,9 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
     let sets_flags = instr.rflags_modified() != RflagsBits::NONE;
     if sets_flags {
         builder.flags = None;
+    } else {
+        decide(builder, instr.condition_code());
     }
-    decide(builder, instr);
     for used in info.info(instr).used_registers() {
         let written = matches!(
             used.access(),
@@ -28,9 +29,9 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
     }
 }
 
-/// An instruction that depends on flags which a comparison of floats has left makes a decision.
-pub fn decide(builder: &mut Builder, instr: &Instruction) {
-    if let (Some(flags), Some(cond)) = (builder.flags, condition(instr.condition_code())) {
+/// A decision by this condition on the flags.
+pub fn decide(builder: &mut Builder, code: ConditionCode) {
+    if let (Some(flags), Some(cond)) = (builder.flags, condition(code)) {
         builder.effect(Op::Branch { flags, cond });
     }
 }

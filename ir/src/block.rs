@@ -125,12 +125,15 @@ pub enum Cond {
     // What is left for code that looks at bits of the x87's status word: false, or true, for a NaN.
     OrderedLess,
     NotOrderedLess,
+    OrderedLessEqual,
+    NotOrderedLessEqual,
     OrderedEqual,
     NotOrderedEqual,
 }
 
 impl Cond {
-    pub const ALL: [Cond; 12] = [
+    /// With these, any set of outcomes that leaves something to decide is a condition.
+    pub const ALL: [Cond; 14] = [
         Cond::Above,
         Cond::AboveEqual,
         Cond::Below,
@@ -141,6 +144,8 @@ impl Cond {
         Cond::NotParity,
         Cond::OrderedLess,
         Cond::NotOrderedLess,
+        Cond::OrderedLessEqual,
+        Cond::NotOrderedLessEqual,
         Cond::OrderedEqual,
         Cond::NotOrderedEqual,
     ];
@@ -157,6 +162,8 @@ impl Cond {
             Cond::NotParity => "np",
             Cond::OrderedLess => "olt",
             Cond::NotOrderedLess => "nolt",
+            Cond::OrderedLessEqual => "ole",
+            Cond::NotOrderedLessEqual => "nole",
             Cond::OrderedEqual => "oeq",
             Cond::NotOrderedEqual => "noeq",
         }
@@ -177,6 +184,8 @@ impl Cond {
             Cond::NotParity => outcome != Unordered,
             Cond::OrderedLess => outcome == Less,
             Cond::NotOrderedLess => outcome != Less,
+            Cond::OrderedLessEqual => matches!(outcome, Less | Equal),
+            Cond::NotOrderedLessEqual => !matches!(outcome, Less | Equal),
             Cond::OrderedEqual => outcome == Equal,
             Cond::NotOrderedEqual => outcome != Equal,
         }

@@ -4,8 +4,7 @@ use crate::Report;
 use crate::names::{infix, names};
 use crate::numbers::exact;
 use crate::ranges::pieces;
-use fpgrind_analysis::{Cause, CauseKind, Variable};
-use fpgrind_ir::Type;
+use fpgrind_analysis::{Cause, CauseKind, Variable, precision};
 
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
@@ -15,10 +14,14 @@ pub fn render(report: &Report) -> String {
         }
         match cause.kind {
             CauseKind::Inaccurate => text += &core(report, cause),
-            CauseKind::Invalid => {
+            CauseKind::Invalid | CauseKind::Flushed => {
                 let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
+                let what = match cause.kind {
+                    CauseKind::Flushed => "flushes subnormal numbers to zero",
+                    _ => "gives NaN",
+                };
                 text += &format!(
-                    "; {} in {} gives NaN: there is nothing to rewrite\n",
+                    "; {} in {} {what}: there is nothing to rewrite\n",
                     printable(&expression),
                     printable(&site)
                 );
@@ -47,11 +50,7 @@ fn core(report: &Report, cause: &Cause) -> String {
     )
 }
 
-pub fn precision(ty: Type) -> &'static str {
-    if ty == Type::F32 { "binary32" } else { "binary64" }
-}
-
-/// The values of a variable that hurt. Unlike the text's, the parts here are those observed, to the last bit, and
+/// The values of a variable that hurt. Unlike the text's, the parts here are those observed, to the last bit of a double, and
 /// zero stays apart: a tool that samples floats evenly would otherwise spend its samples on the numbers next to zero.
 fn condition(variable: &Variable) -> Option<String> {
     let name = &variable.name;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixtures::*;
 use fpgrind_analysis::Ranges;
+use fpgrind_ir::Type;
 
 #[test]
 fn the_plotters_cause_is_the_core_that_the_design_shows() {
@@ -20,7 +21,7 @@ fn the_plotters_cause_is_the_core_that_the_design_shows() {
 }
 
 fn condition_of(erroneous: Ranges) -> Option<String> {
-    condition(&Variable { name: "x".into(), seen: erroneous, erroneous, worst: 1.0 })
+    condition(&Variable { name: "x".into(), seen: erroneous, erroneous, worst: 1.0.into() })
 }
 
 #[test]
@@ -87,4 +88,6 @@ fn floats_are_binary32() {
     let mut report = plotter();
     report.findings.causes[0].ty = Type::F32;
     assert!(render(&report).contains(" :precision binary32\n"));
+    report.findings.causes[0].ty = Type::F80;
+    assert!(render(&report).contains(" :precision binary80\n"));
 }

@@ -2,14 +2,15 @@
 //!
 //! The schema is the types below, field for field, and [`VERSION`] is raised when a field changes its meaning or
 //! goes; new fields may come without that. Numbers are written so that reading them back as doubles gives the same
-//! doubles; NaN and the infinities, which JSON lacks, are the strings `"NaN"`, `"inf"` and `"-inf"`. Addresses and
+//! doubles; NaN and the infinities, which JSON lacks, are the strings `"NaN"`, `"inf"` and `"-inf"`. A long double that is no double is a
+//! string with the digits that read back as it. Addresses and
 //! bit patterns are strings in hexadecimal, because readers of JSON may hold numbers in doubles.
 
-use crate::fpcore::precision;
 use crate::names::{UNNAMED, infix, names};
+use crate::numbers::exact;
 use crate::{Report, Site};
 use fpgrind_analysis as analysis;
-use fpgrind_analysis::{CauseKind, SpotKind};
+use fpgrind_analysis::{CauseKind, SpotKind, precision};
 use serde::{Serialize, Serializer};
 use std::io;
 
@@ -52,6 +53,8 @@ struct Totals {
     blocks: u64,
     /// Shadows that were not used because the native bits had changed.
     stale_shadows: u64,
+    /// Floats whose history ended in logic on their bits.
+    lost_shadows: u64,
     /// Calls of functions named like a library's that computed something else: their results count as exact.
     misnamed_calls: u64,
     /// Parts of the log that could not be read.
@@ -64,10 +67,11 @@ struct Totals {
 #[derive(Serialize)]
 struct Cause<'a> {
     site: Location,
-    /// `inaccurate`: digits are lost. `invalid`: NaN arises from numbers.
+    /// `inaccurate`: digits are lost. `invalid`: NaN arises from numbers. `flushed`: a subnormal number was replaced by zero, as MXCSR
+    /// asks for.
     kind: &'static str,
     operator: &'static str,
-    /// Of the result: `binary32` or `binary64`.
+    /// Of the result, as in FPCore: `binary16`, `(float 8 16)`, `binary32`, `binary64` or `binary80`.
     precision: &'static str,
     /// As in the text.
     expression: String,
@@ -80,8 +84,8 @@ struct Cause<'a> {
     max_bits: Number,
     average_bits: Number,
     /// At the worst execution: the operation's result, and what it is in the reals.
-    computed: Number,
-    correct: Number,
+    computed: Float,
+    correct: Float,
     /// Bits of error that the expression alone shows at the recorded inputs.
     reproduced_bits: Number,
     /// Indices into `spots`, most error first.
@@ -94,7 +98,7 @@ struct Variable<'a> {
     seen: Ranges,
     erroneous: Ranges,
     /// At the worst execution.
-    worst: Number,
+    worst: Float,
 }
 
 /// `null` where no such value occurred; otherwise the least and the greatest.
@@ -117,8 +121,8 @@ struct Spot<'a> {
     wrong: u64,
     max_bits: Number,
     average_bits: Number,
-    computed: Number,
-    correct: Number,
+    computed: Float,
+    correct: Float,
     /// How wrong values came about, where no single cause is to blame.
     expression: Option<String>,
     accumulated_in: Vec<Location>,
@@ -189,6 +193,18 @@ impl Serialize for Number {
     }
 }
 
+/// A float of any format, exactly.
+struct Float(analysis::Number);
+
+impl Serialize for Float {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_f64() {
+            Some(value) => Number(value).serialize(serializer),
+            None => serializer.serialize_str(&exact(self.0)),
+        }
+    }
+}
+
 struct Hex(u128);
 
 impl Serialize for Hex {
@@ -215,6 +231,7 @@ impl<'a> Document<'a> {
                 operations: totals.operations,
                 blocks: totals.blocks,
                 stale_shadows: totals.stale_shadows,
+                lost_shadows: totals.lost_shadows,
                 misnamed_calls: totals.misnamed_calls,
                 corrupt_records: totals.corrupt_records,
                 skipped_bytes: totals.skipped_bytes,
@@ -252,6 +269,7 @@ impl<'a> Cause<'a> {
             kind: match cause.kind {
                 CauseKind::Inaccurate => "inaccurate",
                 CauseKind::Invalid => "invalid",
+                CauseKind::Flushed => "flushed",
             },
             operator: cause.operator.name(),
             precision: precision(cause.ty),
@@ -264,15 +282,15 @@ impl<'a> Cause<'a> {
                     name: &variable.name,
                     seen: Ranges::of(&variable.seen),
                     erroneous: Ranges::of(&variable.erroneous),
-                    worst: Number(variable.worst),
+                    worst: Float(variable.worst),
                 })
                 .collect(),
             executions: cause.executions,
             erroneous: cause.erroneous,
             max_bits: Number(cause.max_bits),
             average_bits: Number(cause.average_bits),
-            computed: Number(cause.computed),
-            correct: Number(cause.correct),
+            computed: Float(cause.computed),
+            correct: Float(cause.correct),
             reproduced_bits: Number(cause.reproduced_bits),
             reaches: &cause.reaches,
         }
@@ -307,8 +325,8 @@ impl<'a> Spot<'a> {
             wrong: spot.wrong,
             max_bits: Number(spot.max_bits),
             average_bits: Number(spot.average_bits),
-            computed: Number(spot.computed),
-            correct: Number(spot.correct),
+            computed: Float(spot.computed),
+            correct: Float(spot.correct),
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: &spot.causes,

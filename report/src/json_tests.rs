@@ -56,7 +56,7 @@ fn everything_in_the_findings_is_in_the_json() {
 fn doubles_read_back_exactly_and_those_that_json_lacks_are_strings() {
     for value in [0.1, 5e-324, f64::MAX, 1.0f64.next_up(), -1.0 / 3.0, 9007199254740993.0] {
         let mut report = plotter();
-        report.findings.causes[0].computed = value;
+        report.findings.causes[0].computed = value.into();
         let text = render(&report).unwrap();
         let line = text.lines().find(|line| line.contains("\"computed\"")).unwrap();
         let number = line.split(": ").nth(1).unwrap().trim_end_matches(',');
@@ -64,9 +64,22 @@ fn doubles_read_back_exactly_and_those_that_json_lacks_are_strings() {
     }
     for (value, expected) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
         let mut report = plotter();
-        report.findings.causes[0].correct = value;
+        report.findings.causes[0].correct = value.into();
         assert_eq!(parsed(&report)["causes"][0]["correct"], expected);
     }
+}
+
+#[test]
+fn long_doubles_are_strings_unless_they_are_doubles() {
+    let mut report = plotter();
+    let third = analysis::Number::new(fpgrind_ir::Type::F80, 0x3ffd_aaaa_aaaa_aaaa_aaab);
+    report.findings.causes[0].ty = fpgrind_ir::Type::F80;
+    report.findings.causes[0].computed = third;
+    report.findings.causes[0].correct = analysis::Number::from(0.25).to(fpgrind_ir::Type::F80);
+    let value = parsed(&report);
+    let cause = &value["causes"][0];
+    assert_eq!((&cause["computed"], &cause["correct"]), (&json!("0.33333333333333333334"), &json!(0.25)));
+    assert_eq!(cause["precision"], "binary80");
 }
 
 #[test]

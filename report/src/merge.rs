@@ -96,7 +96,7 @@ mod tests {
         let mut copy = findings.causes[0].clone();
         copy.location = fixtures::at(copy.location.pc + 0x40);
         copy.max_bits += 1.0;
-        copy.computed = 42.0;
+        copy.computed = 42.0.into();
         copy.executions = 10;
         copy.erroneous = 5;
         copy.variables[0].erroneous.include(7.0);
@@ -118,7 +118,7 @@ mod tests {
         let cause = &findings.causes[0];
         assert_eq!(cause.executions, before[0].executions + 10);
         assert_eq!(cause.erroneous, before[0].erroneous + 5);
-        assert_eq!((cause.max_bits, cause.computed), (before[1].max_bits, 42.0));
+        assert_eq!((cause.max_bits, cause.computed), (before[1].max_bits, 42.0.into()));
         assert_eq!(cause.variables[0].erroneous.positive.unwrap().1, 7.0);
         assert_eq!(findings.spots[0].causes, [0]);
     }

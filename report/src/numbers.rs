@@ -1,40 +1,24 @@
 //! Numbers as people read them: short, but never so short that two different ones look alike.
 
+use fpgrind_analysis::{MAX_DIGITS, Number};
+
 /// Significant digits shown where nothing speaks for more.
 const DIGITS: usize = 5;
-/// Enough for every double to read back as itself.
-const MAX_DIGITS: usize = 17;
 
-/// The shortest decimal that reads back as exactly this double.
-pub fn exact(value: f64) -> String {
-    let magnitude = value.abs();
-    if value.is_nan() {
-        "NaN".to_string()
-    } else if value == 0.0 || magnitude.is_infinite() || (0.01..1e6).contains(&magnitude) {
-        format!("{value}")
-    } else {
-        format!("{value:e}")
-    }
-}
-
-/// The shortest decimal that reads back as this value, read as a float if it is one.
-pub fn exact_float(value: f64) -> String {
-    let float = value as f32;
-    if f64::from(float) == value && float.is_finite() {
-        // A float's own digits, in the layout of `exact`: 0.1 and not 0.10000000149011612.
-        format!("{float:e}").parse().map_or_else(|_| exact(value), exact)
-    } else {
-        exact(value)
-    }
+/// The shortest decimal that reads back as exactly this number in its format.
+pub fn exact(value: impl Into<Number>) -> String {
+    let value = value.into();
+    written(value, None)
 }
 
 /// The value rounded to a few digits.
-pub fn short(value: f64) -> String {
-    rounded(value, DIGITS)
+pub fn short(value: impl Into<Number>) -> String {
+    rounded(value.into(), DIGITS)
 }
 
 /// Two values, with as many digits as it takes to tell them apart.
-pub fn short_pair(a: f64, b: f64) -> (String, String) {
+pub fn short_pair(a: impl Into<Number>, b: impl Into<Number>) -> (String, String) {
+    let (a, b) = (a.into(), b.into());
     let alike = a == b || (a.is_nan() && b.is_nan());
     (DIGITS..=MAX_DIGITS)
         .map(|digits| (rounded(a, digits), rounded(b, digits)))
@@ -42,15 +26,24 @@ pub fn short_pair(a: f64, b: f64) -> (String, String) {
         .unwrap_or_else(|| (exact(a), exact(b)))
 }
 
-fn rounded(value: f64, digits: usize) -> String {
+/// With no more digits than the number has.
+fn rounded(value: Number, digits: usize) -> String {
+    let (few, all) = (written(value, Some(digits)), exact(value));
+    // Rounding up the largest doubles leaves the doubles.
+    let beyond = value.as_f64().is_some() && few.parse::<f64>().is_ok_and(f64::is_infinite);
+    if beyond || all.len() < few.len() { all } else { few }
+}
+
+fn written(value: Number, digits: Option<usize>) -> String {
+    if value.is_nan() {
+        return "NaN".to_string();
+    }
     if !value.is_finite() {
-        return exact(value);
+        return if value.is_negative() { "-inf".to_string() } else { "inf".to_string() };
     }
-    match format!("{value:.*e}", digits - 1).parse::<f64>() {
-        // Rounding up the largest doubles leaves the doubles.
-        Ok(rounded) if rounded.is_finite() => exact(rounded),
-        _ => exact(value),
-    }
+    let decimal = value.decimal(digits);
+    // 10^point is the next power of ten above the magnitude: plain are those from 0.01 up to a million.
+    decimal.written(decimal.digits == "0" || (-1..=6).contains(&decimal.point))
 }
 
 /// 61,204,118
@@ -78,6 +71,7 @@ pub fn bits(bits: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fpgrind_ir::Type;
 
     #[test]
     fn numbers_are_short_where_that_loses_nothing_that_matters() {
@@ -109,11 +103,19 @@ mod tests {
     }
 
     #[test]
-    fn floats_have_the_digits_of_floats() {
-        assert_eq!(exact_float(f64::from(0.1f32)), "0.1");
-        assert_eq!(exact_float(f64::from(1e-10f32)), "1e-10");
-        assert_eq!(exact_float(0.1), "0.1");
-        assert_eq!(exact_float(1e300), "1e300");
+    fn numbers_have_the_digits_of_their_format() {
+        let float = |value: f32| Number::new(Type::F32, value.to_bits() as u128);
+        assert_eq!(exact(float(0.1)), "0.1");
+        assert_eq!(exact(float(1e-10)), "1e-10");
+        assert_eq!(exact(float(16777216.0)), "1.6777216e7");
+        let third = Number::new(Type::F80, 0x3ffd_aaaa_aaaa_aaaa_aaab);
+        assert_eq!(exact(third), "0.33333333333333333334");
+        assert_eq!(short(third), "0.33333");
+        let next = Number::new(Type::F80, third.bits + 1);
+        assert_eq!(short_pair(third, next), ("0.3333333333333333333".into(), "0.3333333333333333334".into()));
+        let huge = Number::new(Type::F80, 0x7ffe_ffff_ffff_ffff_ffff);
+        assert_eq!(exact(huge), "1.1897314953572317650e4932".replace("0e", "e"));
+        assert_eq!(short(huge), "1.1897e4932");
     }
 
     #[test]

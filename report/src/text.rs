@@ -2,10 +2,9 @@
 
 use crate::Report;
 use crate::names::{UNNAMED, infix};
-use crate::numbers::{bits, count, counted, exact, exact_float, short_pair};
+use crate::numbers::{bits, count, counted, exact, short_pair};
 use crate::ranges;
 use fpgrind_analysis::{Cause, CauseKind, Spot, SpotKind, Variable};
-use fpgrind_ir::Type;
 use std::fmt::Write;
 
 /// Entries on the terminal; the rest is in report.txt.
@@ -141,6 +140,7 @@ fn damage(report: &Report, cause: &Cause) -> String {
     };
     match cause.kind {
         CauseKind::Invalid => format!("gives NaN {how_often}"),
+        CauseKind::Flushed => format!("flushes subnormal numbers to zero {how_often}"),
         CauseKind::Inaccurate => {
             let mut text = format!("loses up to {}", bits(cause.max_bits));
             if cause.erroneous > 1 {
@@ -180,12 +180,11 @@ fn when(variables: &[Variable]) -> Vec<String> {
 
 /// `worst at x = 0.2499, y = 3.1e-12: computed 0, correct 1.9226e-23`. The inputs are exact: they can be tried.
 fn worst(cause: &Cause) -> String {
-    let number = if cause.ty == Type::F32 { exact_float } else { exact };
-    let inputs: Vec<String> = cause.variables.iter().map(|v| format!("{} = {}", v.name, number(v.worst))).collect();
+    let inputs: Vec<String> = cause.variables.iter().map(|v| format!("{} = {}", v.name, exact(v.worst))).collect();
     let (computed, correct) = short_pair(cause.computed, cause.correct);
     let at = if inputs.is_empty() { String::new() } else { format!(" at {}", inputs.join(", ")) };
     match cause.kind {
-        CauseKind::Inaccurate => format!("worst{at}: computed {computed}, correct {correct}"),
+        CauseKind::Inaccurate | CauseKind::Flushed => format!("worst{at}: computed {computed}, correct {correct}"),
         CauseKind::Invalid => format!("for example{at}: computed {computed}"),
     }
 }

@@ -42,19 +42,28 @@ fn processes_and_threads_are_counted_where_there_are_more_than_one() {
 }
 
 #[test]
+fn flushing_has_a_sentence_of_its_own() {
+    let mut report = plotter();
+    report.findings.causes[0].kind = CauseKind::Flushed;
+    let text = summary(&report);
+    assert!(text.contains("     flushes subnormal numbers to zero in 4,096 of 65,536 executions\n"), "{text}");
+    assert!(text.contains("computed 0, correct 1.9226e-23"), "{text}");
+}
+
+#[test]
 fn a_nan_is_not_told_as_lost_bits() {
     let mut report = plotter();
     let cause = &mut report.findings.causes[0];
     cause.expr = op(Operator::Div, vec![Expr::Var(0), Expr::Var(1)]);
     cause.kind = CauseKind::Invalid;
     (cause.executions, cause.erroneous) = (9, 2);
-    (cause.computed, cause.correct) = (f64::NAN, f64::NAN);
+    (cause.computed, cause.correct) = (f64::NAN.into(), f64::NAN.into());
     for variable in &mut cause.variables {
         variable.erroneous = both(0.0, 0.0, 0.0);
         (variable.erroneous.negative, variable.erroneous.positive) = (None, None);
-        variable.worst = 0.0;
+        variable.worst = 0.0.into();
     }
-    report.findings.spots[0].correct = f64::NAN;
+    report.findings.spots[0].correct = f64::NAN.into();
     let text = summary(&report);
     assert!(text.contains("     gives NaN in 2 of 9 executions\n"), "{text}");
     assert!(text.contains("     when x = 0 and y = 0     (seen: "), "{text}");
@@ -66,7 +75,7 @@ fn a_nan_is_not_told_as_lost_bits() {
 #[test]
 fn a_result_without_a_cause_names_where_errors_accumulate() {
     let mut spot = printed(0x1000 + 12, 1, 1, 20.1);
-    (spot.computed, spot.correct) = (1.2e7, 1.3e7);
+    (spot.computed, spot.correct) = (1.2e7.into(), 1.3e7.into());
     spot.accumulated_in = vec![at(0x1000 + 10)];
     spot.expr = Some(op(Operator::Add, vec![Expr::Var(0), Expr::Var(1)]));
     assert_eq!(
@@ -100,7 +109,7 @@ fn a_branch_without_a_cause_is_told_with_how_often_it_errs() {
 #[test]
 fn a_conversion_is_wrong_by_its_integer() {
     let mut spot = Spot { kind: SpotKind::ToInt, ..printed(0x1000 + 12, 51, 2, 1.0) };
-    (spot.computed, spot.correct) = (2.9999999999999996, 3.0);
+    (spot.computed, spot.correct) = (2.9999999999999996.into(), 3.0.into());
     let text = summary(&without_causes(vec![spot.clone()]));
     let expected = "the conversion to an integer at sum.c:12 gives another integer in the reals in 2 of 51 executions \
                     (it takes 2.9999999999999996, correct 3): ";

@@ -1,15 +1,16 @@
 //! What a block may drop although its instruction is lifted. All else must be followed.
 
+use super::check::loads_top;
 use super::forms::name;
 use super::record::Moment;
-use fpgrind_ir::Place;
-use iced_x86::Instruction;
+use fpgrind_frontend_x86::{Coverage, coverage};
+use fpgrind_ir::{Block, Op, Place, Reg};
+use iced_x86::{Instruction, Mnemonic};
 
-/// Instructions whose results are not followed: made from integers, by approximation, or all registers at once.
-pub fn may_drop(instr: &Instruction) -> bool {
+/// Instructions whose results are not followed: those that the frontend says so of, and a few forms.
+pub fn may_drop(instr: &Instruction, block: &Block) -> bool {
     let (name, immediate) = (name(instr.code()), instr.immediate8());
     let name = name.trim_start_matches('v');
-    let prefixes = ["cvtsi2", "cvtdq2", "cvtpi2", "cvtpd2dq", "cvtps2dq", "cvttpd2dq", "cvttps2dq", "rcp", "rsqrt"];
     // Moves by less than a granule.
     let torn = match () {
         _ if name.starts_with("pslldq") || name.starts_with("psrldq") => immediate < 16 && immediate % 4 != 0,
@@ -18,19 +19,27 @@ pub fn may_drop(instr: &Instruction) -> bool {
         _ => false,
     };
     let by_control = name.starts_with("perm") && !name.ends_with("imm8");
-    prefixes.iter().any(|prefix| name.starts_with(prefix)) || name.contains("rstor") || torn || by_control
+    // Integers are not followed: what a conversion makes of floats, and what `fbld` reads.
+    let integers = block.stmts.iter().any(|stmt| matches!(stmt.op, Op::ToInt { .. }));
+    let integers = integers || instr.mnemonic() == Mnemonic::Fbld;
+    coverage(instr.code()) != Coverage::Lifted || torn || by_control || integers || loads_top(instr)
 }
 
 /// May this be dropped although the rest of the result is followed? What a scalar instruction carries along above its result,
-/// and an upper half that is zero.
+/// and an upper part that is zero.
 pub fn may_drop_part(instr: &Instruction, place: Place, bytes: usize, after: &Moment) -> bool {
+    let Reg::Vec(number) = place.reg else { return false };
     let mnemonic = format!("{:?}", instr.mnemonic());
     let result = match () {
+        _ if mnemonic.starts_with('V') && mnemonic.ends_with("sh") => 4,
         _ if mnemonic.starts_with('V') && mnemonic.ends_with("ss") => 4,
         _ if mnemonic.starts_with('V') && mnemonic.ends_with("sd") => 8,
         _ => 16,
     };
-    let upper_is_zero = after.place(Place { offset: 16, ..place }) == 0;
+    // What lies above sixteen bytes may be dropped if it is zero.
+    let bytes_after = after.state.vectors[number as usize].map(u128::to_le_bytes);
     let end = place.offset as usize + bytes;
-    place.offset >= result && (end <= 16 || upper_is_zero)
+    let upper_is_zero =
+        bytes_after.as_flattened()[..end].iter().skip(place.offset.max(16) as usize).all(|byte| *byte == 0);
+    place.offset >= result && upper_is_zero
 }

@@ -1,16 +1,16 @@
 //! A few instructions on the real CPU, and the same through the lifter and the analysis.
 
 use crate::cpu::{Cpu, State};
-use crate::record::{self, Moment};
+use crate::operands::FPU_NEAREST;
+use crate::record::{Evaluation, Moment};
 use fpgrind_analysis::log::Event;
 use fpgrind_analysis::{Analysis, Config};
 use fpgrind_frontend_x86::{LiftOptions, lift};
-use fpgrind_ir::{Block, GuestInstr, Op, Operator, Stmt, Type, When, assign_slots};
+use fpgrind_ir::{Block, GuestInstr, Op, Operator, Type, When, assign_slots, verify};
 use iced_x86::Instruction;
 
-/// Bits in which the sum of any product of doubles and any double is exact: from 2^2048 down to 2^-2148. With less, a product
-/// halfway between two doubles hides to which side of it a tiny summand moves it.
-const EXACT_FMA: u32 = 4200;
+/// The number of the block under test in the log.
+const NUMBER: u32 = 2;
 
 /// Instructions with their bytes, run one after the other.
 pub struct Run {
@@ -41,34 +41,65 @@ impl Run {
 
     pub fn lift(&self, constant_memory: bool) -> Block {
         let constants = |address: u64, buffer: &mut [u8]| {
-            let bytes = self.before().load(address).to_le_bytes();
-            buffer.copy_from_slice(&bytes[..buffer.len()]);
+            if constant_memory {
+                buffer.copy_from_slice(self.before().slice(address, buffer.len()));
+            }
             constant_memory
         };
         lift(&self.instrs, &LiftOptions { check: true, constants: &constants })
     }
 
-    pub fn analyse(&self, block: &Block) -> Analysis {
-        let fused = |stmt: &Stmt| matches!(stmt.op, Op::Apply { operator, .. } if operator.traced().0 == Operator::Fma);
-        let mut config = Config::default();
-        if block.stmts.iter().any(fused) {
-            config.precision = EXACT_FMA;
-        }
-        let mut analysis = Analysis::new(config);
+    pub fn evaluate(&self, block: &Block) -> Evaluation {
+        Evaluation::new(NUMBER, block, &self.instrs, &self.moments)
+    }
+
+    pub fn analyse(&self, block: &Block, evaluation: &Evaluation) -> Analysis {
+        let mut analysis = Analysis::new(Config { precision: precision(block), ..Config::default() });
         analysis.event(Event::Process { process: 0, forked_from: None });
         analysis.event(Event::Thread { thread: 0, process: 0, cloned_from: None });
-        let mxcsr = set_mxcsr(self.before().state.mxcsr);
-        for (number, block) in [(1, &mxcsr), (2, block)] {
+        let modes = set_modes(&self.before().state);
+        let entered = Evaluation::new(1, &modes, &[], &self.moments).record;
+        for (number, block, record) in [(1, &modes, &entered), (NUMBER, block, &evaluation.record)] {
             analysis.event(Event::Block { process: 0, number, block: block.clone() });
-            analysis.event(Event::Records { thread: 0, bytes: &record::write(number, block, &self.moments) });
+            analysis.event(Event::Records { thread: 0, bytes: record });
         }
         analysis
     }
 }
 
-fn set_mxcsr(mxcsr: u32) -> Block {
+/// What an instruction that is not run must at least give: a block that makes sense.
+pub fn check_lifts(instr: &Instruction, what: &str) {
+    let block = lift(std::slice::from_ref(instr), &LiftOptions { check: true, constants: &|_, _| false });
+    assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()), "{what}\n{block}");
+}
+
+/// Bits in which the results of a block's operations are exact, where that needs more than the usual ones. With less, a sum or
+/// a product halfway between two floats hides to which side of it a tiny summand moves it.
+fn precision(block: &Block) -> u32 {
+    let bits_for = |operator: Operator, ty: Option<Type>| match (operator.traced().0, ty) {
+        // From the square of the largest number down to the square of the smallest one.
+        (Operator::Fma, Some(Type::F64)) => 4300,
+        (Operator::Fma, Some(Type::F32)) => 600,
+        (Operator::Add | Operator::Sub, Some(Type::F64)) => 2200,
+        (Operator::Add | Operator::Sub, Some(Type::F32)) => 300,
+        (Operator::Add | Operator::Sub, Some(Type::F80)) => 33_000,
+        _ => 0,
+    };
+    let applied = block.stmts.iter().filter_map(|stmt| match stmt.op {
+        Op::Apply { operator, .. } => Some(bits_for(operator, stmt.ty)),
+        _ => None,
+    });
+    applied.max().unwrap_or(0).max(Config::default().precision)
+}
+
+/// A block that says which modes the next one is entered with.
+fn set_modes(state: &State) -> Block {
     let mut block = Block { instrs: vec![GuestInstr { pc: 1, len: 1 }], ..Block::default() };
-    let value = block.push(0, When::Before, Some(Type::B32), Op::Const { bits: mxcsr as u128 });
+    let value = block.push(0, When::Before, Some(Type::B32), Op::Const { bits: state.mxcsr as u128 });
     block.push(0, When::Before, None, Op::SetMxcsr { value });
+    if state.fpu.control != FPU_NEAREST {
+        let value = block.push(0, When::Before, Some(Type::B16), Op::Const { bits: state.fpu.control as u128 });
+        block.push(0, When::Before, None, Op::SetX87Control { value });
+    }
     assign_slots(block)
 }

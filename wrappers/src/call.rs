@@ -94,9 +94,12 @@ impl<'a> VarArgs<'a> {
         }
     }
 
-    /// Long doubles are always passed on the stack, aligned to 16.
-    pub fn skip_long_double(&mut self) {
-        self.stack = (self.stack.wrapping_add(15) & !15).wrapping_add(16);
+    /// The next long double, ten bytes, and where it is. Long doubles are always passed on the stack, aligned to 16.
+    pub fn long_double(&mut self) -> Option<(u128, Origin)> {
+        let address = self.stack.wrapping_add(15) & !15;
+        self.stack = address.wrapping_add(16);
+        let mut bytes = [0; 16];
+        (self.memory)(address, &mut bytes[..10]).then(|| (u128::from_le_bytes(bytes), Origin::Memory(address)))
     }
 
     /// The next double and where it is; nothing if its memory cannot be read.

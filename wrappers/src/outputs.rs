@@ -4,6 +4,7 @@ use crate::call::VarArgs;
 use crate::format::{self, Kind};
 use crate::{CallState, Memory, unversioned};
 use fpgrind_analysis::log::OutputArg;
+use fpgrind_ir::Type;
 
 /// An output function of the printf family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ pub fn output(symbol: &str) -> Option<OutputFunction> {
     Some(OutputFunction { number, format: if fortified { *checked } else { *plain }, passing })
 }
 
-/// What a call of an output function shows: the call's return address and the doubles. What cannot be read is left out;
+/// What a call of an output function shows: the call's return address and the floats. What cannot be read is left out;
 /// a return address that cannot be read is 0.
 pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory) -> (u64, Vec<OutputArg>) {
     let return_address = call.return_address(memory).unwrap_or(0);
@@ -84,8 +85,7 @@ pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory)
     (return_address, args)
 }
 
-/// The doubles among the arguments of a call with this format, as far as they can be read. Long doubles are passed
-/// over.
+/// The floats among the arguments of a call with this format, as far as they can be read.
 pub fn arguments(format: &[u8], function: &OutputFunction, call: &CallState, memory: &Memory) -> Vec<OutputArg> {
     let behind_format = function.format + 1;
     let list = match function.passing {
@@ -97,10 +97,13 @@ pub fn arguments(format: &[u8], function: &OutputFunction, call: &CallState, mem
     for argument in format::parse(format) {
         match argument.kind {
             Kind::Integer => list.skip_integer(),
-            Kind::LongDouble => list.skip_long_double(),
+            Kind::LongDouble => {
+                let Some((bits, origin)) = list.long_double() else { break };
+                found.push(OutputArg { ty: Type::F80, bits, origin, conversion: argument.conversion });
+            }
             Kind::Double => {
                 let Some((bits, origin)) = list.double() else { break };
-                found.push(OutputArg { bits, origin, conversion: argument.conversion });
+                found.push(OutputArg { ty: Type::F64, bits: bits.into(), origin, conversion: argument.conversion });
             }
         }
     }

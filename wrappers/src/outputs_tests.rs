@@ -52,7 +52,7 @@ impl Call {
 }
 
 fn arg(value: f64, origin: Origin, conversion: char) -> OutputArg {
-    OutputArg { bits: value.to_bits(), origin, conversion: conversion as u8 }
+    OutputArg { ty: Type::F64, bits: value.to_bits().into(), origin, conversion: conversion as u8 }
 }
 
 #[test]
@@ -132,14 +132,17 @@ fn the_ninth_double_and_the_sixth_integer_are_on_the_stack_in_order() {
 }
 
 #[test]
-fn long_doubles_are_passed_over_with_their_alignment() {
+fn long_doubles_are_on_the_stack_with_their_alignment() {
     // Stack arguments begin at STACK + 8, which is 8 modulo 16: the long double goes to STACK + 16.
     let mut call = Call::new(&("%f".repeat(8) + "%Lf%f"));
     call.state.gpr[RDI] = FORMAT;
+    let bits = 0x3ffd_aaaa_aaaa_aaaa_aaab_u128;
+    call.put(STACK + 16, &bits.to_le_bytes()[..10]);
     call.put_double(STACK + 32, 3.5);
     let (_, args) = call.run("printf");
-    assert_eq!(args.len(), 9);
-    assert_eq!(args[8], arg(3.5, Origin::Memory(STACK + 32), 'f'));
+    assert_eq!(args.len(), 10);
+    assert_eq!(args[8], OutputArg { ty: Type::F80, bits, origin: Origin::Memory(STACK + 16), conversion: b'f' });
+    assert_eq!(args[9], arg(3.5, Origin::Memory(STACK + 32), 'f'));
 }
 
 #[test]

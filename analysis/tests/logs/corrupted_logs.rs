@@ -40,7 +40,7 @@ block 0x1000 record 112 {
     store [v1], v12
     v23: b32 = live mxcsr #72
     setmxcsr v23
-    copy v0, v1, v2
+    copy.1 v0, v1, v2
     enter v21, v22 from v2
     v24: f64 = load [v1] #80
     leave pow v24, xmm1+0
@@ -52,10 +52,83 @@ block 0x1000 record 112 {
     check v10, xmm4+0 #88
 }";
 
-fn everything() -> Block {
-    let block = parse_block(EVERYTHING).unwrap_or_else(|error| panic!("{error}"));
+/// The same of what the x87 and AVX-512 bring.
+const WIDE: &str = "
+block 0x2000 record 656 {
+  0x2000 4:
+    v0: b64 = live rax #8
+    v1: b64 = live k1 #16
+    v2: b128 = live xmm17+16 #32
+    v3: image = image.3 #48
+    v4: f80 = st.live v3, 0
+    v5: f80 = st.fresh v3, 7
+    v6: f80 = add v4, v5
+    v7: f80 = fmod v6, v5
+    v8: f80 = sin v7
+    v9: f80 = fscale v8, v4
+    v10: f80 = yl2xp1 v9, v4
+    v11: f64 = cast v10
+    v12: f80 = cast v11
+    v13: f80 = rescale v5, v12
+    v14: f80 = rescale v4, v6
+    v15: f16 = half.lower v2, 0
+    v16: f16 = half.upper v2, 3
+    v17: f16 = mul v15, v16
+    v18: f16 = div.down v17, v15 as v16
+    v19: b32 = concat v17, v18
+    v20: b16 = mask.nle v17, v16
+    v21: f32 = cast v18
+    v22: bf16 = cast v21
+    v23: b32 = extract v2, 1
+    store [v0+v23*4], v17
+    v24: f16 = recall [v0+v23*4], v18
+    store [v0+0x1], v19 if v1 bit 5
+    v25: f80 = add.up v12, v13 if v1 more 3
+    store [v0+0x6], v14
+    store [v0+0x12], v19
+    store [v0+0x30], v2
+    v26: b128 = load [v0+0x2] #560
+    v27: f80 = load [v0+0x6] #576
+    v28: f16 = load [v0+0x14] #592
+    v29: b128 = pick.nth.3 v1, v2, v26, v26, v2, v2
+    v30: b128 = pick.rank.1 v1, v2, v26, v26
+    v31: f80 = among v27, v14, v13, v6
+    v32: f64 = fromint.2 v0
+    v33: f80 = fromint.8 v1
+    v34: f80 = exp2m1 v33
+    v35: f64 = scalef v32, v11
+    v36: f64 = logb v35
+    v37: flags = compare v34, v31
+    branch.noeq v37
+    touint.2.current v34
+    toint.2.up v28
+    toint.8.nearest v31
+    v38: b32 = load [v0+0x40] #600
+    setmxcsr v38
+    v39: b16 = load [v0+0x44] #608
+    setx87control v39
+    save [v0]
+    put st5, v31
+    drop st6, 12
+    put xmm31+48, v29
+    put xmm30+0, v19
+    put xmm29+0, v28
+    put xmm28+0, v30
+    copy.8 v0, v1, v1
+    forget.4 v1, v0
+    turn.5
+    restore [v0+0x40]
+    checkst v34, v3, 2
+}";
+
+fn parsed(text: &str) -> Block {
+    let block = parse_block(text).unwrap_or_else(|error| panic!("{error}"));
     fpgrind_ir::verify(&block).unwrap_or_else(|error| panic!("{error}"));
     block
+}
+
+fn everything() -> Block {
+    parsed(EVERYTHING)
 }
 
 fn block(number: u32, block: Block) -> Event<'static> {
@@ -74,7 +147,7 @@ fn analysis(config: Config) -> Analysis {
 }
 
 fn run(chunks: &[Vec<u8>]) -> Findings {
-    let events = [block(1, everything()), Event::OutputFunction(1, "printf".into())];
+    let events = [block(1, everything()), block(2, parsed(WIDE)), Event::OutputFunction(1, "printf".into())];
     let records = chunks.iter().map(|chunk| records(chunk));
     analyse(one_thread().into_iter().chain(events).chain(records), Config { max_depth: 3, ..Config::default() })
 }
@@ -103,6 +176,14 @@ fn record() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+fn wide_record() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(word(), 81).prop_map(|words| {
+        let mut bytes = 2u64.to_le_bytes().to_vec();
+        words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+        bytes
+    })
+}
+
 fn output() -> impl Strategy<Value = Vec<u8>> {
     (word(), 0u32..3, prop::collection::vec((word(), word(), 0u32..3, 0u32..300), 0..3)).prop_map(
         |(pc, function, args)| {
@@ -114,7 +195,8 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
                 bytes.extend((place % 20).to_le_bytes());
                 bytes.extend(kind.to_le_bytes());
                 bytes.extend(conversion.to_le_bytes());
-                bytes.extend([0; 8]);
+                bytes.extend((bits as u32 & 0xffff).to_le_bytes());
+                bytes.extend((conversion % 2).to_le_bytes());
             }
             bytes
         },
@@ -133,14 +215,14 @@ proptest! {
 
     #[test]
     fn well_formed_nonsense_never_panics_and_gives_the_same_findings_again(
-        chunks in prop::collection::vec(prop_oneof![4 => record(), 1 => output()], 0..40),
+        chunks in prop::collection::vec(prop_oneof![4 => record(), 4 => wide_record(), 1 => output()], 0..40),
     ) {
         prop_assert_eq!(text(&run(&chunks)), text(&run(&chunks)));
     }
 
     #[test]
     fn a_log_with_flipped_bytes_never_panics(
-        chunks in prop::collection::vec(prop_oneof![4 => record(), 1 => output()], 1..20),
+        chunks in prop::collection::vec(prop_oneof![4 => record(), 4 => wide_record(), 1 => output()], 1..20),
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
         cut in any::<prop::sample::Index>(),
     ) {

@@ -46,11 +46,11 @@ fn map(log: &mut Log, path: &str, start: u64, bias: u64) {
 
 /// What the real behind a double in memory rounds to, if it has a shadow.
 fn in_memory(log: &Log, process: u32, address: u64) -> Option<f64> {
-    log.analysis.memory(process, address, Type::F64).map(|shadow| f64::from_bits(shadow.rounded))
+    log.analysis.memory(process, address, Type::F64).map(|shadow| f64::from_bits(shadow.rounded as u64))
 }
 
 fn in_register(log: &Log, thread: u32) -> Option<f64> {
-    log.analysis.register(thread, Place::vec(0, 0), Type::F64).map(|shadow| f64::from_bits(shadow.rounded))
+    log.analysis.register(thread, Place::vec(0, 0), Type::F64).map(|shadow| f64::from_bits(shadow.rounded as u64))
 }
 
 /// The files and addresses of the causes, in order.

@@ -3,7 +3,10 @@
 mod corrupted_logs;
 mod guests;
 mod known_answers;
+mod lanes;
+mod modes;
 mod shadows;
 mod sums;
 mod support;
 mod wide;
+mod x87;

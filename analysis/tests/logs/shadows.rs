@@ -150,7 +150,7 @@ fn masks_negate_take_magnitudes_and_select_without_losing_the_shadow() {
     let native = |number, offset| {
         let shadow = log.analysis.register(0, place(number, offset), fpgrind_ir::Type::F64)?;
         assert_eq!(shadow.native, shadow.rounded);
-        Some(f64::from_bits(shadow.native))
+        Some(f64::from_bits(shadow.native as u64))
     };
     assert_eq!([native(2, 0), native(2, 8)], [Some(-3.0), Some(4.0)]);
     assert_eq!([native(3, 0), native(3, 8)], [Some(3.0), Some(4.0)]);
@@ -178,5 +178,5 @@ fn a_shadow_whose_bits_changed_is_not_used() {
     log.print((5.0 - 1e16) + 1e16);
     let findings = log.finish();
     assert_eq!(findings.totals.stale_shadows, 1);
-    assert_eq!((findings.spots[0].computed, findings.spots[0].correct), (4.0, 5.0));
+    assert_eq!((findings.spots[0].computed, findings.spots[0].correct), (4.0.into(), 5.0.into()));
 }

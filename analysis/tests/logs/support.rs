@@ -2,7 +2,7 @@
 
 use fpgrind_analysis::log::{Event, Origin, Output, OutputArg};
 use fpgrind_analysis::{Analysis, Cause, Config, Findings};
-use fpgrind_ir::{Block, GuestInstr, Op, Stmt, parse_block};
+use fpgrind_ir::{Block, GuestInstr, Op, Stmt, Type, parse_block};
 
 /// Where the guest's output call returns to.
 pub const PRINT: u64 = 0x500000;
@@ -54,7 +54,17 @@ impl Log {
 
     /// The same by a call that returns to `pc`.
     pub fn print_at(&mut self, pc: u64, value: f64) {
-        let arg = OutputArg { bits: value.to_bits(), origin: Origin::Register(0), conversion: b'f' };
+        let (bits, origin) = (value.to_bits() as u128, Origin::Register(0));
+        self.print_arg(pc, OutputArg { ty: Type::F64, bits, origin, conversion: b'f' });
+    }
+
+    /// Prints the long double at an address.
+    pub fn print_long(&mut self, address: u64, bits: u128) {
+        let origin = Origin::Memory(address);
+        self.print_arg(PRINT, OutputArg { ty: Type::F80, bits, origin, conversion: b'f' });
+    }
+
+    fn print_arg(&mut self, pc: u64, arg: OutputArg) {
         self.records(&Output { pc, function: 1, args: vec![arg] }.encode());
     }
 

@@ -41,7 +41,7 @@ fn a_selection_takes_the_shadow_of_the_side_that_the_masks_highest_bit_names() {
     v4: f64 = sub v0, v3
     v5: b64 = extract v3, 0
     v6: b64 = extract v4, 0
-    v7: b64 = select v1, v5, v6
+    v7: b64 = pick.bit.63 v1, v5, v6
     put xmm2+24, v7
 }}",
         tiny = 1e-20f64.to_bits()
@@ -52,7 +52,11 @@ fn a_selection_takes_the_shadow_of_the_side_that_the_masks_highest_bit_names() {
     {
         log.run(block, &[(8, 3f64.to_bits()), (16, mask)]);
         let shadow = log.analysis.register(0, upper, Type::F64).expect("the selected value has a shadow");
-        assert_eq!((f64::from_bits(shadow.native), f64::from_bits(shadow.rounded)), (native, rounded), "{mask:#x}");
+        assert_eq!(
+            (f64::from_bits(shadow.native as u64), f64::from_bits(shadow.rounded as u64)),
+            (native, rounded),
+            "{mask:#x}"
+        );
         assert!(log.analysis.register(0, Place::vec(2, 8), Type::F64).is_none());
     }
     log.finish();

@@ -117,9 +117,13 @@ impl Emitter {
             self.asm.ops.extend(prefixes_and_opcode);
             self.asm.ops.push_i8(2);
         }
+        // A loop has counted by now, and must not count again.
+        self.mark(Interrupted::At { pc: instr.next_ip(), spilled: [None, None] });
         dynasm!(self.asm.ops; .arch x64; jmp BYTE >not_taken);
+        self.mark(Interrupted::At { pc: taken.0, spilled: [None, None] });
         self.jump_to(taken);
         dynasm!(self.asm.ops; .arch x64; not_taken:);
+        self.mark(Interrupted::At { pc: instr.next_ip(), spilled: [None, None] });
     }
 
     /// Spills rcx and rdx and loads rcx with the target of an indirect branch.
@@ -235,5 +239,36 @@ impl Emitter {
         dynasm!(self.asm.ops; .arch x64; lea rsp, [rsp + 8]; push QWORD [=>constant]);
         go_on(self);
         dynasm!(self.asm.ops; .arch x64; .align 8; =>constant; .u64 address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Writes, decode};
+    use crate::stubs::Stubs;
+    use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+
+    #[test]
+    fn a_loop_that_has_counted_is_behind_the_guest() {
+        // loop, loope, loopne back to a nop
+        for opcode in [0xe2, 0xe1, 0xe0] {
+            let bytes = [0x90, opcode, 0xfd];
+            let decoded = decode(0x1000, &bytes, Mode::Quiet, Writes::AreNothing, &mut InstructionInfoFactory::new());
+            let mut emitter = Emitter::new(0x70_0000, Stubs::default(), 0, false);
+            emitter.marks = Some(Vec::new());
+            emitter.body(&decoded, None);
+            emitter.end(&decoded, Mode::Quiet, None);
+            emitter.finish_cold();
+            let marks = emitter.marks.take().unwrap_or_default();
+            let code = emitter.asm.finish();
+            let stands = |at: u64| marks.iter().rev().find(|(from, _)| *from <= at).map(|(_, mark)| *mark);
+            // The nop, the loop, the jump over the way back, the way back, the way on.
+            let pcs = [0x1000, 0x1001, 0x1003, 0x1000, 0x1003];
+            let emitted = Decoder::with_ip(64, &code, 0x70_0000, DecoderOptions::NONE).into_iter();
+            for (instr, pc) in emitted.zip(pcs) {
+                assert_eq!(stands(instr.ip()), Some(Interrupted::At { pc, spilled: [None, None] }), "{instr}");
+            }
+        }
     }
 }

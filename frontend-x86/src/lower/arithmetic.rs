@@ -75,7 +75,12 @@ impl Lowering<'_> {
                     .collect();
                 terms.extend(self.sum(ty, products));
             }
-            // The sum's bits are the CPU's: adding zeros may have changed the sign of a zero.
+            // Adding a zero is not nothing: it makes a negative zero positive.
+            if terms.len() == 1 {
+                let product = self.builder.value(ty, terms.remove(0));
+                terms.push(computed(Operator::Add, vec![product, zero]));
+            }
+            // The sum's bits are the CPU's.
             let sum = match self.sum(ty, terms) {
                 Some(Op::Apply { operator, args, .. }) => {
                     self.builder.value(ty, Op::Apply { operator, args, rounding: Rounding::Current, result: native })
@@ -180,8 +185,16 @@ impl Lowering<'_> {
         let args = self.arguments(1, ty.bytes())?;
         let left = self.left(ty, count)?;
         let [scale, back] = [digits, -digits].map(|exponent| self.builder.constant(ty, power_of_two(ty, exponent)));
+        // The immediate says how the remainder is rounded, too.
+        let rounding = match immediate & 7 {
+            0 => Rounding::Nearest,
+            1 => Rounding::Down,
+            2 => Rounding::Up,
+            3 => Rounding::Truncate,
+            _ => Rounding::Current,
+        };
         let apply = |builder: &mut Builder, operator, args, result| {
-            builder.value(ty, Op::Apply { operator, args, rounding: Rounding::Current, result })
+            builder.value(ty, Op::Apply { operator, args, rounding, result })
         };
         let results = self.lanewise(&args, ty, count, |builder, lane, args| {
             let native = Some(left[lane]);

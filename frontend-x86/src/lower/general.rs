@@ -4,7 +4,7 @@ use super::Lowering;
 use crate::builder::Source;
 use crate::operands::{Operand, operand, register, source};
 use crate::registers::Granule;
-use crate::tables::General;
+use crate::tables::{General, Pick};
 use crate::unlifted;
 use fpgrind_ir::{Addr, Op, Place, Reg, Slot, Type};
 use iced_x86::{OpKind, Register};
@@ -17,6 +17,11 @@ const RDI: u8 = 7;
 impl Lowering<'_> {
     pub(super) fn general(&mut self, general: General) -> Option<()> {
         match general {
+            General::Move => {
+                // An immediate is an argument here.
+                self.form.operands = 2;
+                self.rearrange(&[Pick::A(0), Pick::A(1)], 1, 8)
+            }
             General::Push => self.push(),
             General::Pop => self.pop(),
             General::Exchange => self.exchange(),
@@ -100,7 +105,7 @@ impl Lowering<'_> {
         if !floats.iter().any(|granules| self.carries_float(&granules[..2])) {
             return None;
         }
-        unlifted::decide(self.builder, self.instr);
+        unlifted::decide(self.builder, self.instr.condition_code());
         let of = [old, new].map(|source| self.builder.read(source, 0, Type::B64)).to_vec();
         let bits = self.builder.fresh_after(Type::B64, Place::gpr(number));
         let value = self.builder.value(Type::B64, Op::Among { bits, of });

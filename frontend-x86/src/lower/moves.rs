@@ -147,6 +147,7 @@ impl Lowering<'_> {
                         OpKind::Register => {
                             granules[..picks.len()].iter().any(|&granule| self.builder.likely_carries_float(granule))
                         }
+                        OpKind::Memory => return None,
                         _ => is_float_constant(self.instr.immediate(number), picks.len()),
                     };
                     if !follow {
@@ -213,7 +214,15 @@ impl Lowering<'_> {
 
     pub(super) fn move_low(&mut self, ty: Type) -> Option<()> {
         let last = self.form.operands - 1;
+        let moves_granules = self.form.mask.is_none() && ty != Type::B16;
         match (operand(self.builder, self.instr, 0)?, self.instr.op_kind(last)) {
+            (Operand::Memory { .. }, _) if moves_granules => {
+                self.rearrange(&[Pick::A(0), Pick::A(1)][..ty.granules()], 1, ty.bytes())
+            }
+            (Operand::Register(Reg::Vec(_)), OpKind::Memory) if moves_granules => {
+                let zeros = [Pick::A(0), if ty == Type::B64 { Pick::A(1) } else { Pick::Zero }, Pick::Zero, Pick::Zero];
+                self.rearrange(&zeros, 1, ty.bytes())
+            }
             (Operand::Memory { .. }, _) => {
                 let from = source(self.builder, self.instr, last, self.options)?;
                 let value = self.builder.read_lane(from, 0, ty);
@@ -225,7 +234,7 @@ impl Lowering<'_> {
                 // The rest becomes zero.
                 self.write_lanes(&[Some(value)], ty.bytes(), false)
             }
-            (Operand::Register(Reg::Vec(_)), OpKind::Register) if self.form.mask.is_none() && ty != Type::B16 => {
+            (Operand::Register(Reg::Vec(_)), OpKind::Register) if moves_granules => {
                 let picks: [Pick; QUARTER] = std::array::from_fn(|granule| match granule as u8 {
                     moved if (moved as usize) < ty.granules() => Pick::B(moved),
                     kept => Pick::A(kept),

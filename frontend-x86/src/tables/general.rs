@@ -1,18 +1,11 @@
 //! Floats travel through general registers too. A write of 32 bits zeroes the upper half of the register (Intel SDM
 //! volume 1, "General-Purpose Registers in 64-Bit Mode").
 
-use super::{
-    Entry, General, Operation, Pattern,
-    Pick::{self, *},
-    row,
-};
+use super::{Entry, General, Operation, row};
 use iced_x86::Mnemonic::*;
 
-/// Of a register of four bytes the operand says so.
-const LOW: &[Pick] = &[A(0), A(1)];
-
 pub const TABLE: &[Entry] = &[
-    row(&[Mov, Movnti], Operation::Rearrange { pattern: Pattern::Fixed(LOW), element: 8 }),
+    row(&[Mov, Movnti], Operation::General(General::Move)),
     row(&[Push], Operation::General(General::Push)),
     row(&[Pop], Operation::General(General::Pop)),
     row(&[Xchg], Operation::General(General::Exchange)),

@@ -246,6 +246,7 @@ pub enum Halves {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum General {
+    Move,
     Push,
     Pop,
     Exchange,

@@ -146,6 +146,88 @@ static void interval_timers(void)
     }
 }
 
+/* With everything blocked, so that the next signal is delivered when the handler returns. */
+static void handle_alone(int number, int flags)
+{
+    struct sigaction action = {.sa_sigaction = counts, .sa_flags = SA_SIGINFO | flags};
+    sigfillset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
+static void only_counts(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info, (void)context;
+    count++;
+}
+
+/* A timer that is faster than a tool delivers signals: the program gets on all the same. */
+static void storm(void)
+{
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN};
+    struct itimerspec often = {{0, 50000}, {0, 50000}};
+    struct itimerval every = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    double calm = work(300000, 2);
+    handle(SIGALRM, counts, SA_RESTART);
+    setitimer(ITIMER_REAL, &every, NULL);
+    check(work(300000, 2) == calm);
+    /* Interrupting itself. */
+    handle(SIGALRM, only_counts, SA_RESTART | SA_NODEFER);
+    check(work(300000, 2) == calm);
+    /* Two at a time. */
+    handle_alone(SIGALRM, SA_RESTART);
+    handle_alone(SIGRTMIN, SA_RESTART);
+    check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    timer_settime(timer, 0, &often, NULL);
+    check(work(300000, 2) == calm);
+    /* System calls get on as well, and forks. */
+    for (int i = 0; i < 200; i++)
+        expect(getppid() > 0);
+    for (int i = 0; i < 5; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(i);
+        expect(end_of(child) == i);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    timer_delete(timer);
+    check(count > 0);
+}
+
+/* Signals that wait together are all delivered before sigprocmask returns, whoever sent them. */
+static void unblocked_together(void)
+{
+    static const int numbers[] = {SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD};
+    sigset_t set = only(SIGRTMIN);
+    for (int i = 0; i < 5; i++) {
+        handle_alone(numbers[i], 0);
+        sigaddset(&set, numbers[i]);
+    }
+    handle_alone(SIGRTMIN, 0);
+    for (int round = 1; round <= 20; round++) {
+        struct itimerval soon = {{0, 0}, {0, 100}};
+        count = 0;
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        setitimer(ITIMER_REAL, &soon, NULL);
+        pid_t child = fork();
+        if (child == 0) {
+            for (int i = 0; i < 3; i++)
+                kill(getppid(), numbers[i]);
+            for (int i = 0; i < 10; i++)
+                sigqueue(getppid(), SIGRTMIN, (union sigval){.sival_int = i});
+            _exit(0);
+        }
+        expect(end_of(child) == 0);
+        sigset_t waiting;
+        do
+            sigpending(&waiting);
+        while (!sigismember(&waiting, SIGALRM));
+        sigprocmask(SIG_UNBLOCK, &set, NULL);
+        expect(count == 15);
+    }
+    check(count == 15);
+}
+
 static void descriptor(void)
 {
     sigset_t set = only(SIGUSR1);
@@ -318,7 +400,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         {"real-time queue", real_time_queue}, {"queued while computing", queued_while_computing}, {"lowest first", lowest_first},
         {"posix timer", posix_timer}, {"interval timers", interval_timers},
-        {"descriptor", descriptor}, {"waiting", waiting},
+        {"storm", storm}, {"unblocked together", unblocked_together}, {"descriptor", descriptor}, {"waiting", waiting},
         {"pauses", pauses}, {"directed at threads", directed_at_threads},
         {"to a thread with it unblocked", to_a_thread_with_it_unblocked},
         {"notified by a thread", notified_by_a_thread}, {0},

@@ -2,6 +2,7 @@
 #include "../guest.h"
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 static volatile sig_atomic_t count, depth, deepest;
@@ -213,6 +214,40 @@ static void pending(void)
     printf("computed with all signals blocked: %.12g\n", work(100000, 1));
 }
 
+static uint64_t own_mask(void)
+{
+    uint64_t mask = 0;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
+    return mask;
+}
+
+/* rt_sigprocmask(SIG_BLOCK, NULL, rsp - 64, 8); the mask. */
+static const unsigned char reads_mask[] = {
+    0x31, 0xff, 0x31, 0xf6, 0x48, 0x8d, 0x54, 0x24, 0xc0, 0x48, 0xc7, 0x02, 0, 0, 0, 0, 0x41, 0xba, 8, 0, 0, 0,
+    0xb8, 14, 0, 0, 0, 0x0f, 0x05, 0x48, 0x8b, 0x44, 0x24, 0xc0, 0xc3,
+};
+
+/* Signals come while the program forks, and while it enters code that it has never run: its mask is its own, and its children's. */
+static void mask_in_a_hail(void)
+{
+    handle(SIGALRM, counts, SA_RESTART);
+    alarm_every(1000);
+    for (int i = 0; i < 150; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(own_mask() != 0);
+        expect(end_of(child) == 0);
+    }
+    for (int i = 0; i < 1000; i++) {
+        void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memcpy(code, reads_mask, sizeof reads_mask);
+        expect(((uint64_t(*)(void))code)() == 0);
+        munmap(code, 4096);
+    }
+    alarm_every(0);
+    check(own_mask() == 0);
+}
+
 static void ignored(void)
 {
     char byte;
@@ -256,6 +291,7 @@ int main(int argc, char **argv)
         {"restart", restart}, {"interrupt", interrupt}, {"on stack", on_stack},
         {"no defer", no_defer}, {"defer", defer}, {"reset hand", reset_hand},
         {"nested", nested}, {"mask of the action", mask_of_the_action}, {"pending", pending},
+        {"mask in a hail", mask_in_a_hail},
         {"ignored", ignored}, {"old actions", old_actions}, {0},
     };
     return run_cases(cases, argc, argv);

@@ -194,6 +194,37 @@ static void registers_anywhere_in_a_loop(void)
     check(!memcmp(found_xmm, planted_xmm, sizeof planted_xmm));
 }
 
+static void counts(int number, siginfo_t *info, void *context)
+{
+    seen++;
+    (void)number, (void)info, (void)context;
+}
+
+/* Turns that a loop instruction makes, all with these flags. One that a handler interrupts must not count a turn twice. */
+#define TURNS(flags, instruction)                                                                                      \
+    ({                                                                                                                 \
+        uint64_t left = 100000, made = 0;                                                                              \
+        __asm__ volatile(flags "\n1: lea 1(%1), %1\n" instruction " 1b" : "+c"(left), "+r"(made) : : "cc");            \
+        made;                                                                                                          \
+    })
+#define EQUAL "cmp %1, %1"
+#define UNEQUAL "test %%rsp, %%rsp"
+
+static void loops_count_every_turn_once(void)
+{
+    handle(SIGALRM, counts, 0);
+    struct itimerval timer = {{0, 500}, {0, 500}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+    while (seen < TICKS) {
+        expect(TURNS(EQUAL, "loop") == 100000);
+        expect(TURNS(EQUAL, "loope") == 100000);
+        expect(TURNS(UNEQUAL, "loopne") == 100000);
+    }
+    memset(&timer, 0, sizeof timer);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    check(seen >= TICKS);
+}
+
 static void leaves(int number, siginfo_t *info, void *context)
 {
     ucontext_t *frame = context;
@@ -255,6 +286,7 @@ int main(int argc, char **argv)
         {"registers at a fault", registers_at_a_fault},
         {"registers changed by the handler", registers_changed_by_the_handler},
         {"registers anywhere in a loop", registers_anywhere_in_a_loop},
+        {"loops count every turn once", loops_count_every_turn_once},
         {"a handler moves the pc", a_handler_moves_the_pc},
         {"float state", float_state},
         {0},

@@ -1,0 +1,124 @@
+//! The registers of a guest thread between blocks, as far as they hold or carry floats.
+
+use crate::shadow::{Part, Value};
+use crate::trace::Node;
+use fpgrind_ir::{GRANULE, Place, Reg, Type};
+use std::rc::Rc;
+
+const VECTORS: usize = 32;
+const GENERAL: usize = 16;
+/// A register of the x87 holds one float, so it has one part.
+const X87: usize = 8;
+const VECTOR_GRANULES: usize = 16;
+const GENERAL_GRANULES: usize = 2;
+
+/// Where each kind begins.
+const FIRST_GENERAL: usize = VECTORS * VECTOR_GRANULES;
+const FIRST_X87: usize = FIRST_GENERAL + GENERAL * GENERAL_GRANULES;
+const COUNT: usize = FIRST_X87 + X87;
+
+pub struct Registers<R> {
+    parts: Vec<Part<R>>,
+    /// The x87 register that was on top of the stack when the block was entered, by its place in the machine.
+    top: u8,
+}
+
+impl<R> Clone for Registers<R> {
+    fn clone(&self) -> Registers<R> {
+        Registers { parts: self.parts.clone(), top: self.top }
+    }
+}
+
+impl<R> Registers<R> {
+    pub fn new() -> Registers<R> {
+        Registers { parts: std::iter::repeat_with(|| Part::None).take(COUNT).collect(), top: 0 }
+    }
+
+    /// The contents of a place whose bits were logged. Stale shadows are forgotten and counted.
+    pub fn live(&mut self, place: Place, ty: Type, bits: u128, stale: &mut u64) -> Value<R> {
+        let mut value = Value::plain(bits);
+        for (granule, part) in self.range(place, ty.bytes()).iter_mut().enumerate() {
+            if !part.is_none() && !value.accept(granule, ty, part) {
+                *part = value.parts[granule].clone();
+                *stale += 1;
+            }
+        }
+        value
+    }
+
+    pub fn put(&mut self, place: Place, ty: Type, value: &Value<R>) {
+        let parts = self.range(place, ty.bytes());
+        if ty.bytes() < GRANULE
+            && let [part] = parts
+            && !part.is_none()
+        {
+            // What is beside it stays.
+            *part = Part::join(&value.parts[0], &part.half(true));
+            return;
+        }
+        for (part, new) in parts.iter_mut().zip(&value.parts) {
+            part.clone_from(new);
+        }
+    }
+
+    pub fn forget(&mut self, place: Place, bytes: usize) {
+        self.range(place, bytes).fill_with(|| Part::None);
+    }
+
+    /// The float in a place as it stands, if it has a shadow.
+    pub fn shadow(&self, place: Place, ty: Type) -> Option<&Rc<Node<R>>> {
+        match self.parts.get(self.index(place)?)? {
+            Part::Shadow(node) if node.ty == ty => Some(node),
+            part => part.halves()[0].filter(|node| node.ty == ty),
+        }
+    }
+
+    /// The top of the x87's stack is this register of the machine.
+    pub fn set_top(&mut self, top: u8) {
+        self.top = top & 7;
+    }
+
+    pub fn turn(&mut self, by: u8) {
+        self.set_top(self.top.wrapping_add(by));
+    }
+
+    /// What an x87 register of the machine holds, whose bits were logged.
+    pub fn x87(&mut self, number: u8, bits: u128, stale: &mut u64) -> Value<R> {
+        let mut value = Value::plain(bits);
+        let part = &mut self.parts[FIRST_X87 + (number & 7) as usize];
+        if !part.is_none() && !value.accept(0, Type::F80, part) {
+            *part = Part::None;
+            *stale += 1;
+        }
+        value
+    }
+
+    /// What the vector and x87 registers hold becomes what they held then.
+    pub fn restore(&mut self, saved: &Registers<R>) {
+        self.parts[..FIRST_GENERAL].clone_from_slice(&saved.parts[..FIRST_GENERAL]);
+        self.parts[FIRST_X87..].clone_from_slice(&saved.parts[FIRST_X87..]);
+        self.top = saved.top;
+    }
+
+    /// The granules of a place: none where the register cannot hold floats.
+    fn range(&mut self, place: Place, bytes: usize) -> &mut [Part<R>] {
+        let Some(start) = self.index(place) else { return &mut [] };
+        let within = match place.reg {
+            Reg::X87(_) => 1,
+            _ => place.reg.bytes().saturating_sub(place.offset as usize) / GRANULE,
+        };
+        let count = bytes.div_ceil(GRANULE).min(within);
+        self.parts.get_mut(start..start + count).unwrap_or(&mut [])
+    }
+
+    fn index(&self, place: Place) -> Option<usize> {
+        let granule = place.offset as usize / GRANULE;
+        match place.reg {
+            _ if !place.reg.exists() => None,
+            Reg::Vec(number) => Some(number as usize * VECTOR_GRANULES + granule),
+            Reg::Gpr(number) => Some(FIRST_GENERAL + number as usize * GENERAL_GRANULES + granule),
+            Reg::X87(number) if granule == 0 => Some(FIRST_X87 + (self.top.wrapping_add(number) & 7) as usize),
+            _ => None,
+        }
+    }
+}
