@@ -168,10 +168,7 @@ impl Emitter {
         self.mark(Interrupted::Between);
         let first = decoded.instrs.first().map(Instruction::ip);
         let scratch = record.map(|record| self.begin_record(record, decoded.registers, &decoded.instrs, first));
-        let spilled = match (record, scratch) {
-            (Some(record), Some(scratch)) => scratch.spilled(record.block),
-            _ => [None, None],
-        };
+        let spilled = scratch.map_or([None, None], |scratch| scratch.spilled());
         for (index, instr) in decoded.instrs.iter().enumerate() {
             if index <= count {
                 self.mark(Interrupted::At { pc: instr.ip(), spilled });
@@ -333,8 +330,8 @@ impl Emitter {
     }
 }
 
-/// `mov rax, [rsp]`: stands for the moment a function is entered, its return address on top of the stack.
+/// `cmp rax, [rsp]`: stands for the moment a function is entered, its return address on top of the stack.
 fn top_of_stack() -> Instruction {
     let operand = iced_x86::MemoryOperand::with_base(Register::RSP);
-    Instruction::with2(Code::Mov_r64_rm64, Register::RAX, operand).expect("a register and a memory operand fit mov")
+    Instruction::with2(Code::Cmp_r64_rm64, Register::RAX, operand).expect("a register and a memory operand fit cmp")
 }

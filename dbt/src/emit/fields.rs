@@ -5,8 +5,8 @@ use super::{Emitter, vectors};
 use crate::asm::operand_of;
 use crate::context::at;
 use dynasmrt::{DynasmApi, dynasm};
-use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, Value};
-use iced_x86::{Instruction, MemoryOperand, OpKind, Register};
+use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, Value, When};
+use iced_x86::{Instruction, MemoryOperand, Mnemonic, OpKind, Register};
 
 /// Bytes of the record that are written at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +33,24 @@ impl Field {
             _ => return None,
         };
         Some(Field { what, bytes: block.logged_bytes(stmt)?, slot: stmt.op.slot()?.0.into() })
+    }
+
+    /// When it is taken, and from where: what an instruction does nothing with but load it is taken from the register that it is then in.
+    pub fn taken(self, when: When, instr: &Instruction) -> (When, Field) {
+        let from_register = || {
+            let What::Memory(addr) = self.what else { return None };
+            let offset = u8::try_from(addr.disp.wrapping_sub(instr.memory_displacement64() as i64)).ok()?;
+            let within = offset as usize + self.bytes <= instr.memory_size().size();
+            let place = Place { reg: loaded_register(instr)?, offset };
+            let storable = match (place.reg, offset) {
+                (_, 0) => matches!(self.bytes, 2 | 4 | 8 | 16),
+                (Reg::Vec(_), 8) => self.bytes == 8,
+                (Reg::Vec(_), 16 | 32 | 48) => self.bytes == 16,
+                _ => false,
+            };
+            (within && storable).then_some(Field { what: What::Place(place), ..self })
+        };
+        from_register().map_or((when, self), |field| (When::After, field))
     }
 
     /// One field in place of two quarters or halves of a vector register that lie in the record as in the register.
@@ -153,6 +171,50 @@ fn out_pointer(block: &Block, addr: &Addr) -> Option<u8> {
 fn register_of(block: &Block, value: Value) -> Option<Reg> {
     match block.stmts.get(value.index())?.op {
         Op::Live { place, .. } | Op::Fresh { place, .. } => Some(place.reg),
+        _ => None,
+    }
+}
+
+/// The register that the instruction loads from memory, if it does no more.
+fn loaded_register(instr: &Instruction) -> Option<Reg> {
+    let register = instr.op0_register();
+    let number = register.number() as u8;
+    let loads = instr.op_count() == 2
+        && instr.op0_kind() == OpKind::Register
+        && instr.op1_kind() == OpKind::Memory
+        && !instr.has_op_mask()
+        && !instr.is_broadcast();
+    match instr.mnemonic() {
+        _ if !loads => None,
+        Mnemonic::Mov if register.is_gpr32() || register.is_gpr64() => Some(Reg::Gpr(number)),
+        Mnemonic::Movss
+        | Mnemonic::Movsd
+        | Mnemonic::Movaps
+        | Mnemonic::Movapd
+        | Mnemonic::Movups
+        | Mnemonic::Movupd
+        | Mnemonic::Movdqa
+        | Mnemonic::Movdqu
+        | Mnemonic::Movq
+        | Mnemonic::Movd
+        | Mnemonic::Vmovss
+        | Mnemonic::Vmovsd
+        | Mnemonic::Vmovaps
+        | Mnemonic::Vmovapd
+        | Mnemonic::Vmovups
+        | Mnemonic::Vmovupd
+        | Mnemonic::Vmovdqa
+        | Mnemonic::Vmovdqu
+        | Mnemonic::Vmovdqa32
+        | Mnemonic::Vmovdqa64
+        | Mnemonic::Vmovdqu32
+        | Mnemonic::Vmovdqu64
+        | Mnemonic::Vmovq
+        | Mnemonic::Vmovd
+            if register.is_vector_register() =>
+        {
+            Some(Reg::Vec(number))
+        }
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use super::fields::{Field, What, coalesce};
 use super::{Cold, Emitter, Interrupted};
 use crate::context::at;
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_ir::{Block, Op, Place, Reg, Stmt, When};
+use fpgrind_ir::{Block, Place, Reg, Stmt, When};
 use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Register};
 
 /// The record that a block writes.
@@ -22,12 +22,13 @@ pub(super) struct Scratch {
     /// Vector registers are stored by instructions of AVX, because the block has such. Others must not meet them: the CPU may have no
     /// AVX, and changing from one kind to the other can cost more than the block.
     pub(super) vex: bool,
+    needs_value: bool,
 }
 
 impl Scratch {
     /// The registers that are spilled while a block's record is written, by slot.
-    pub(super) fn spilled(&self, block: &Block) -> [Option<u8>; 2] {
-        [Some(self.cursor), needs_value_register(block).then_some(self.value)]
+    pub(super) fn spilled(&self) -> [Option<u8>; 2] {
+        [Some(self.cursor), self.needs_value.then_some(self.value)]
     }
 
     /// The memory of the record at an offset.
@@ -82,7 +83,8 @@ impl Emitter {
         let mut unused = (0..16u8).filter(|n| *n != RSP && used & (1 << n) == 0).collect::<Vec<_>>();
         unused.sort_by_key(|n| *n != RCX);
         let vex = instrs.iter().any(|instr| instr.encoding() != EncodingKind::Legacy);
-        let scratch = Scratch { cursor: unused[0], value: unused[1], vex };
+        let needs_value = needs_value_register(record.block, instrs);
+        let scratch = Scratch { cursor: unused[0], value: unused[1], vex, needs_value };
         self.mark_before(pc, [None, None]);
         dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx; gs movzx ecx, WORD [at::CURSOR + 2]);
         self.mark_before(pc, [Some(RCX), None]);
@@ -94,7 +96,7 @@ impl Emitter {
         }
         dynasm!(self.asm.ops; .arch x64; gs mov Rq(scratch.cursor), [at::CURSOR]);
         self.mark_before(pc, [Some(scratch.cursor), None]);
-        if needs_value_register(record.block) {
+        if scratch.needs_value {
             dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(1)], Rq(scratch.value));
         }
         dynasm!(self.asm.ops; .arch x64; gs mov QWORD [Rq(scratch.cursor)], record.number as i32);
@@ -104,8 +106,8 @@ impl Emitter {
 
     /// The guest stands before the instruction at `pc`, as above.
     pub(super) fn end_record(&mut self, record: Record, scratch: Scratch, pc: Option<u64>) {
-        self.mark_before(pc, scratch.spilled(record.block));
-        if needs_value_register(record.block) {
+        self.mark_before(pc, scratch.spilled());
+        if scratch.needs_value {
             dynasm!(self.asm.ops; .arch x64; gs mov Rq(scratch.value), [at::spill(1)]);
         }
         dynasm!(self.asm.ops
@@ -123,8 +125,10 @@ impl Emitter {
     /// Writes what is to be known of one moment: before the instruction, or after it.
     pub(super) fn log(&mut self, block: &Block, index: usize, when: When, scratch: Scratch, instrs: &[Instruction]) {
         let instr = &instrs[index];
-        let due = |stmt: &&Stmt| stmt.instr as usize == index && stmt.when == when;
-        let mut fields = block.stmts.iter().filter(due).filter_map(|stmt| Field::of(block, stmt)).collect::<Vec<_>>();
+        let of_instr = block.stmts.iter().filter(|stmt| stmt.instr as usize == index);
+        let due = |stmt: &Stmt| Field::of(block, stmt).map(|field| field.taken(stmt.when, instr));
+        let of_moment = |(taken, field): (When, Field)| (taken == when).then_some(field);
+        let mut fields = of_instr.filter_map(due).filter_map(of_moment).collect::<Vec<_>>();
         coalesce(&mut fields);
         let is_operand = |field: &Field| matches!(field.what, What::Place(Place { reg: Reg::Operand, .. }));
         let (operand, others): (Vec<Field>, Vec<Field>) = fields.into_iter().partition(is_operand);
@@ -141,12 +145,14 @@ impl Emitter {
     }
 }
 
-fn needs_value_register(block: &Block) -> bool {
-    block.stmts.iter().any(|stmt| match &stmt.op {
-        Op::Load { .. } => true,
-        Op::Live { place, .. } | Op::Fresh { place, .. } | Op::Check { place, .. } => {
-            matches!(place.reg, Reg::FsBase | Reg::Out(_) | Reg::Mask(_) | Reg::Operand)
+fn needs_value_register(block: &Block, instrs: &[Instruction]) -> bool {
+    block.stmts.iter().any(|stmt| {
+        let Some(field) = Field::of(block, stmt) else { return false };
+        let taken = instrs.get(stmt.instr as usize).map_or(field, |instr| field.taken(stmt.when, instr).1);
+        match taken.what {
+            What::Memory(_) => true,
+            What::Place(place) => matches!(place.reg, Reg::FsBase | Reg::Out(_) | Reg::Mask(_) | Reg::Operand),
+            What::Image => false,
         }
-        _ => false,
     })
 }
