@@ -74,8 +74,8 @@ fn summary() -> String {
 /// The newest extension that an encoding needs, which names what it belongs to.
 fn extension(code: Code) -> String {
     let features: Vec<String> = code.cpuid_features().iter().map(|feature| format!("{feature:?}")).collect();
-    let features = features.iter().filter(|name| features.len() == 1 || *name != "AVX512VL");
-    features.last().cloned().unwrap_or_default()
+    let mut newest = features.iter().rev().filter(|name| features.len() == 1 || *name != "AVX512VL");
+    newest.next().cloned().unwrap_or_default()
 }
 
 fn of_mnemonic(wanted: &str) -> Result<String, String> {

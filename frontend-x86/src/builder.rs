@@ -253,13 +253,11 @@ impl Builder {
     /// Logs the granules in `mask` that are in this state, in one piece for each quarter of a vector register.
     fn log(&mut self, reg: Reg, mask: u16, state: Granule) {
         match reg {
-            Reg::Gpr(number) => {
-                if self.generals[number as usize].granules.contains(&state) {
-                    let value = self.address_part(number);
-                    for (index, granule) in self.generals[number as usize].granules.iter_mut().enumerate() {
-                        if *granule == state {
-                            *granule = Granule::Part { value, index: index as u8 };
-                        }
+            Reg::Gpr(number) if self.generals[number as usize].granules.contains(&state) => {
+                let value = self.address_part(number);
+                for (index, granule) in self.generals[number as usize].granules.iter_mut().enumerate() {
+                    if *granule == state {
+                        *granule = Granule::Part { value, index: index as u8 };
                     }
                 }
             }

@@ -30,7 +30,7 @@ pub fn lower(
 
 /// The same of three arguments, by a table with a bit for each combination of their bits, the first argument's the highest.
 pub fn ternary(builder: &mut Builder, table: u8, [a, b, c]: [Source; 3], granules: usize) -> Source {
-    let [clear, set] = [table & 15, table >> 4].map(|half| Two::of(half));
+    let [clear, set] = [table & 15, table >> 4].map(Two);
     let mut logic = Logic { builder, granules, b, c };
     match (clear, set) {
         (clear, set) if clear == set => logic.two(set),
@@ -66,10 +66,6 @@ struct Two(u8);
 impl Two {
     const ZERO: Two = Two(0);
     const ONES: Two = Two(15);
-
-    fn of(table: u8) -> Two {
-        Two(table & 15)
-    }
 }
 
 struct Logic<'a> {

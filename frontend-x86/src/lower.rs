@@ -63,7 +63,7 @@ impl Lowering<'_> {
             Operation::Cast { from, to, scalar } => self.cast(from, to, scalar),
             Operation::CastEverySecond { from, to, odd } => self.cast_every_second(from, to, odd),
             Operation::CastTwo { from, to } => self.cast_two(from, to),
-            Operation::ToInt { lanes, bytes, rounding, signed } => self.to_int(lanes, bytes, rounding, signed),
+            Operation::ToInt { lanes, bytes, rounding, signed } => self.integers(lanes, bytes, rounding, signed),
             Operation::Leaf { lanes, of, .. } => self.leaf(lanes, of),
             Operation::Exponents { ty } => self.exponents(ty),
             Operation::Mask { lanes } => self.mask(lanes),

@@ -445,10 +445,17 @@ fn register(name: &str) -> Option<Reg> {
     if let Some(gpr) = GPR_NAMES.iter().position(|gpr| *gpr == name) {
         return Some(Reg::Gpr(gpr as u8));
     }
-    let families: [(&str, fn(u8) -> Reg); 4] =
-        [("xmm", Reg::Vec), ("k", Reg::Mask), ("st", Reg::X87), ("out", Reg::Out)];
-    let (family, digits) = families.iter().find_map(|(prefix, reg)| Some((reg, name.strip_prefix(prefix)?)))?;
-    number(digits).map(family).filter(|reg| reg.exists())
+    let letters = name.find(|c: char| c.is_ascii_digit())?;
+    let (family, digits) = name.split_at(letters);
+    let number = number(digits)?;
+    let reg = match family {
+        "xmm" => Reg::Vec(number),
+        "k" => Reg::Mask(number),
+        "st" => Reg::X87(number),
+        "out" => Reg::Out(number),
+        _ => return None,
+    };
+    Some(reg).filter(|reg| reg.exists())
 }
 
 fn number(digits: &str) -> Option<u8> {

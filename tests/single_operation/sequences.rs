@@ -46,7 +46,7 @@ fn sequences_of_lifted_instructions_do_what_the_cpu_does() {
     let x87: Vec<Code> = codes.iter().copied().filter(|code| is_x87(*code)).collect();
     let others: Vec<Code> = codes.iter().copied().filter(|code| !evex.contains(code) && !x87.contains(code)).collect();
     let mut shadows = [0; 3];
-    for round in 0..20_000 {
+    for round in 0..30_000 {
         let mixed = [&others, &evex, &x87][round % 3];
         let mut program = Vec::new();
         while program.len() < 2 + round % 8 {

@@ -64,7 +64,7 @@ impl Lowering<'_> {
         self.write_lanes(&results, to.bytes(), false)
     }
 
-    pub(super) fn to_int(&mut self, lanes: Lanes, bytes: u8, rounding: Rounding, signed: bool) -> Option<()> {
+    pub(super) fn integers(&mut self, lanes: Lanes, bytes: u8, rounding: Rounding, signed: bool) -> Option<()> {
         let general = self.instr.op0_register().is_gpr();
         let bytes = if general { self.instr.op0_register().size() as u8 } else { bytes };
         let rounding = match (rounding, self.form.rounding) {

@@ -66,7 +66,7 @@ impl Lowering<'_> {
             let first = bytes[0] & 15;
             let whole = first % 4 == 0 && (0..4).all(|n| bytes[n as usize] & 0x8f == first + n);
             picks[at] = match whole {
-                true => Pick::A(at as u8 & 12 | first / 4),
+                true => Pick::A((at as u8 & 12) + first / 4),
                 false if bytes.iter().all(|byte| byte & 0x80 != 0) => Pick::Zero,
                 false => return None,
             };
