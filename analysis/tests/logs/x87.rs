@@ -15,7 +15,8 @@ fn long(value: f64) -> u128 {
 
 /// The fields of an image at a slot: the control word, the top of the stack, and registers.
 fn image(slot: usize, control: u16, top: u8, registers: &[u128]) -> Vec<(usize, u64)> {
-    let words = control as u64 | (top as u64) << (16 + 11);
+    // All registers are tagged as in use.
+    let words = control as u64 | (top as u64) << (16 + 11) | 0xff << 32;
     let mut fields = vec![(slot + CONTROL, words)];
     for (index, bits) in registers.iter().enumerate() {
         let at = slot + ST + 16 * index;
