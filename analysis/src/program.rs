@@ -198,6 +198,8 @@ pub enum Step {
         value: Index,
         ty: Type,
         slot: Slot,
+        /// Of the x87, if the value is one of its registers.
+        image: Option<Index>,
         at: LocationId,
     },
 }
@@ -344,9 +346,12 @@ fn step<R: Real>(
         Op::LeaveInMemory { operator, result, addr } => {
             leave(*operator, *result, type_of(*result)?, Destination::Memory(address(addr)))
         }
-        Op::Check { value, slot, .. } => Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, at },
+        Op::Check { value, slot, .. } => {
+            Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, image: None, at }
+        }
         Op::CheckSt { value, image, index } => {
-            Step::Check { value: value.index(), ty: Type::F80, slot: st_slot(*image, *index)?, at }
+            let (slot, image) = (st_slot(*image, *index)?, Some(image.index()));
+            Step::Check { value: value.index(), ty: Type::F80, slot, image, at }
         }
     })
 }

@@ -293,9 +293,14 @@ impl<R: Real> Running<'_, R> {
                 }
                 frame.values[*result] = value;
             }
-            Step::Check { value, ty, slot, at } => {
+            Step::Check { value, ty, slot, image, at } => {
                 let native = logged(record, *slot, *ty);
                 let predicted = frame.values[*value].bits;
+                // A program that has pushed onto a full stack of the x87, or popped an empty one, has NaNs in it that are not foreseen;
+                // an exception that is not masked leaves the result unwritten until it is dealt with.
+                if image.is_some_and(|image| has_faulted(frame.values[image].bits)) {
+                    return;
+                }
                 totals.checks += 1;
                 if native != predicted && books.check_failures.len() < MAX_CHECK_FAILURES {
                     let location = books.locations.get(*at);
@@ -352,6 +357,12 @@ const INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
 /// The top of the x87's stack, out of an image's first eight bytes.
 fn top_of(words: u128) -> u8 {
     (words >> (16 + 11)) as u8 & 7
+}
+
+/// Has the x87's stack overflowed or underflowed since the program last cleared the flag for that, or is an exception pending (SDM
+/// volume 1, 8.1.3.3)?
+fn has_faulted(words: u128) -> bool {
+    words >> (16 + 6) & 0b11 != 0
 }
 
 /// Is a register of the x87 empty? An image has a bit for each, by its own number, that is set if it is not (SDM, FXSAVE).

@@ -111,6 +111,7 @@ fn perform(builder: &mut Builder, instr: &Instruction, operation: Operation, opt
         }
         Operation::Opaque => push(builder, None),
         Operation::Store => store(builder, instr),
+        Operation::Overwrite => builder.x87.write(last(instr), None),
         Operation::ToInt(rounding) => {
             let value = read(builder, 0);
             let bytes = instr.memory_size().size() as u8;

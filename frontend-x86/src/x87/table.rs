@@ -39,6 +39,8 @@ pub enum Operation {
     Opaque,
     /// The operand becomes st0.
     Store,
+    /// The operand, a register, becomes something that is not followed.
+    Overwrite,
     /// The operand, in memory, becomes st0 as an integer.
     ToInt(Rounding),
     Exchange,
@@ -131,7 +133,8 @@ const TABLE: &[Entry] = &[
     entry(Fldln2, Constant(above(0x3ffe_b17217f7d1cf79ac))),
     entry(Fst, Store),
     entry(Fstp, Store).popping(1),
-    entry(Fstpnce, Store).popping(1),
+    // Undocumented: copies whatever lies in st0, be it empty.
+    entry(Fstpnce, Overwrite).popping(1),
     entry(Fist, ToInt(Rounding::Current)),
     entry(Fistp, ToInt(Rounding::Current)).popping(1),
     entry(Fisttp, ToInt(Rounding::Truncate)).popping(1),
