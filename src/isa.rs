@@ -1,7 +1,7 @@
 //! `fpgrind isa [MNEMONIC]`: how much of the instruction set fpgrind understands, computed from the frontend's tables.
 
 use fpgrind_frontend_x86::{Coverage, coverage};
-use iced_x86::Code;
+use iced_x86::{Code, EncodingKind};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -81,7 +81,9 @@ fn extension(code: Code) -> String {
 fn of_mnemonic(wanted: &str) -> Result<String, String> {
     let mut text = String::new();
     for code in Code::values() {
-        if !format!("{:?}", code.mnemonic()).eq_ignore_ascii_case(wanted) {
+        // Knights Corner's encodings are of another instruction set.
+        let exists = code.encoding() != EncodingKind::MVEX;
+        if !exists || !format!("{:?}", code.mnemonic()).eq_ignore_ascii_case(wanted) {
             continue;
         }
         let told = match coverage(code) {
