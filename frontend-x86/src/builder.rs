@@ -19,6 +19,8 @@ pub struct Builder {
     /// The mask registers that have been logged, and those that the block has written.
     masks: [Option<Value>; 8],
     masks_written: [bool; 8],
+    /// Registers added up as addresses do it, logged while they were what they are now.
+    sums: Vec<(Reg, Value)>,
     fs_base: Option<Value>,
     /// The last comparison of floats, while the flags are still its.
     pub flags: Option<Value>,
@@ -60,6 +62,7 @@ impl Builder {
             vectors: [Vector::UNTOUCHED; VECTORS],
             masks: [None; 8],
             masks_written: [false; 8],
+            sums: Vec::new(),
             fs_base: None,
             flags: None,
             constants: HashMap::new(),
@@ -167,6 +170,26 @@ impl Builder {
         let value = self.value(Type::B64, if untouched { Op::Live { place, slot } } else { Op::Fresh { place, slot } });
         self.generals[number as usize].logged = Some(value);
         value
+    }
+
+    /// What a base and an index add to an address: in one value, unless both are known already.
+    pub fn address_parts(&mut self, base: u8, index: u8, scale: u8) -> (Value, Option<(Value, u8)>) {
+        if let (Some(base), Some(index)) = (self.generals[base as usize].logged, self.generals[index as usize].logged) {
+            return (base, Some((index, scale)));
+        }
+        let reg = Reg::Sum { base, index, scale };
+        if let Some((_, value)) = self.sums.iter().find(|(sum, _)| *sum == reg) {
+            return (*value, None);
+        }
+        let value = self.value(Type::B64, Op::Live { place: Place::whole(reg), slot: Slot::UNASSIGNED });
+        self.sums.push((reg, value));
+        (value, None)
+    }
+
+    /// A general register changes.
+    fn set_general(&mut self, number: u8, general: General) {
+        self.generals[number as usize] = general;
+        self.sums.retain(|(sum, _)| !matches!(sum, Reg::Sum { base, index, .. } if [*base, *index].contains(&number)));
     }
 
     pub fn fs_base(&mut self) -> Value {
@@ -370,11 +393,13 @@ impl Builder {
             }
             _ => (None, false),
         };
-        self.generals[number as usize] = General { granules, logged, from_vector };
+        self.set_general(number, General { granules, logged, from_vector });
     }
 
     pub fn exchange_generals(&mut self, a: u8, b: u8) {
-        self.generals.swap(a as usize, b as usize);
+        let [of_a, of_b] = [a, b].map(|number| self.generals[number as usize]);
+        self.set_general(a, of_b);
+        self.set_general(b, of_a);
         // What is untouched was in the other one.
         for number in [a, b] {
             if self.generals[number as usize].granules.contains(&Granule::Untouched) {
@@ -386,7 +411,7 @@ impl Builder {
     /// Something that is not followed has written the register.
     pub fn forget(&mut self, reg: Reg) {
         match reg {
-            Reg::Gpr(number) => self.generals[number as usize] = General::UNKNOWN,
+            Reg::Gpr(number) => self.set_general(number, General::UNKNOWN),
             Reg::Vec(number) => {
                 self.vectors[number as usize] = Vector { granules: [Granule::Unknown; WHOLE], written: [true; WHOLE] };
             }

@@ -139,9 +139,15 @@ pub fn address(builder: &mut Builder, instr: &Instruction) -> Option<Addr> {
         let segment = segment(builder, instr)?;
         return Some(Addr { segment, ..Addr::constant(instr.ip_rel_memory_address()) });
     }
+    let (base, index, scale) = (instr.memory_base(), instr.memory_index(), instr.memory_index_scale() as u8);
+    if base.is_gpr64() && index.is_gpr64() {
+        let segment = segment(builder, instr)?;
+        let (base, index) = builder.address_parts(base.number() as u8, index.number() as u8, scale);
+        return Some(Addr { segment, base: Some(base), index, disp: instr.memory_displacement64() as i64 });
+    }
     let addr = address_without_index(builder, instr)?;
-    let index = address_register(builder, instr.memory_index())?;
-    Some(Addr { index: index.map(|value| (value, instr.memory_index_scale() as u8)), ..addr })
+    let index = address_register(builder, index)?;
+    Some(Addr { index: index.map(|value| (value, scale)), ..addr })
 }
 
 /// The part of an address that all lanes of a gather share.

@@ -442,8 +442,14 @@ fn register(name: &str) -> Option<Reg> {
         "operand" => return Some(Reg::Operand),
         _ => {}
     }
-    if let Some(gpr) = GPR_NAMES.iter().position(|gpr| *gpr == name) {
-        return Some(Reg::Gpr(gpr as u8));
+    let general = |name: &str| GPR_NAMES.iter().position(|gpr| *gpr == name).map(|number| number as u8);
+    if let Some(gpr) = general(name) {
+        return Some(Reg::Gpr(gpr));
+    }
+    if let Some(parts) = name.strip_prefix("sum.") {
+        let mut parts = parts.split('.');
+        let (base, index) = (general(parts.next()?)?, general(parts.next()?)?);
+        return Some(Reg::Sum { base, index, scale: number(parts.next()?)? }).filter(|reg| reg.exists());
     }
     let letters = name.find(|c: char| c.is_ascii_digit())?;
     let (family, digits) = name.split_at(letters);

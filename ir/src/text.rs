@@ -146,6 +146,7 @@ impl Display for Reg {
             Reg::X87(number) => write!(f, "st{number}"),
             Reg::X87Control => f.write_str("x87control"),
             Reg::Operand => f.write_str("operand"),
+            Reg::Sum { base, index, scale } => write!(f, "sum.{}.{}.{scale}", Reg::Gpr(base), Reg::Gpr(index)),
             Reg::FsBase => f.write_str("fsbase"),
             Reg::Mxcsr => f.write_str("mxcsr"),
             Reg::Out(number) => write!(f, "out{number}"),

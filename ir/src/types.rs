@@ -107,6 +107,8 @@ pub enum Reg {
     Mxcsr,
     /// The x87's control word: rounding mode and precision.
     X87Control,
+    /// Not of the machine: a general register and a multiple of another, added. Most addresses need no more to be known of the two.
+    Sum { base: u8, index: u8, scale: u8 },
     /// Not of the machine: the memory operand of an instruction under a mask, as the instruction sees it. Lanes that are masked out are
     /// not read, because that might fault; they are zero. An embedded broadcast has been done.
     Operand,
@@ -122,7 +124,7 @@ impl Reg {
     /// In whole granules.
     pub fn bytes(self) -> usize {
         match self {
-            Reg::Gpr(_) | Reg::FsBase | Reg::Out(_) | Reg::Mask(_) => 8,
+            Reg::Gpr(_) | Reg::FsBase | Reg::Out(_) | Reg::Mask(_) | Reg::Sum { .. } => 8,
             Reg::Vec(_) | Reg::Operand => 64,
             Reg::X87(_) => 12,
             Reg::Mxcsr | Reg::X87Control => 4,
@@ -135,6 +137,7 @@ impl Reg {
             Reg::Gpr(n) => n < 16,
             Reg::Vec(n) => n < 32,
             Reg::Mask(n) | Reg::X87(n) => n < 8,
+            Reg::Sum { base, index, scale } => base < 16 && index < 16 && matches!(scale, 1 | 2 | 4 | 8),
             Reg::Out(n) => n < 2,
             Reg::FsBase | Reg::Mxcsr | Reg::X87Control | Reg::Operand => true,
         }

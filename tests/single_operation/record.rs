@@ -25,6 +25,10 @@ impl Moment {
             Reg::Gpr(number) => self.state.general[number as usize] as u128,
             Reg::Mask(number) => self.state.masks[number as usize] as u128,
             Reg::Mxcsr => self.state.mxcsr as u128,
+            Reg::Sum { base, index, scale } => {
+                let [base, index] = [base, index].map(|number| self.state.general[number as usize]);
+                base.wrapping_add(index.wrapping_mul(scale as u64)) as u128
+            }
             Reg::X87Control => self.state.fpu.control as u128,
             reg => panic!("{reg} is not to be read off the machine: no instruction of the test needs that"),
         };

@@ -6,7 +6,7 @@ use crate::asm::operand_of;
 use crate::context::at;
 use dynasmrt::{DynasmApi, dynasm};
 use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, Value, When};
-use iced_x86::{Instruction, MemoryOperand, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Instruction, MemoryOperand, Mnemonic, OpKind, Register};
 
 /// Bytes of the record that are written at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,6 +96,12 @@ impl Emitter {
             }
             (Reg::Mask(n), _) => {
                 self.asm.encode(&vectors::mask_to_general(n, value));
+                dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rq(value));
+            }
+            (Reg::Sum { base, index, scale }, _) => {
+                let [base, index] = [base, index].map(|number| GPR64[number as usize]);
+                let sum = MemoryOperand::with_base_index_scale(base, index, scale.into());
+                self.asm.emit(Instruction::with2(Code::Lea_r64_m, GPR64[value as usize], sum));
                 dynasm!(self.asm.ops; .arch x64; gs mov [Rq(cursor) + slot], Rq(value));
             }
             (Reg::Mxcsr, _) => dynasm!(ops; .arch x64; gs stmxcsr [Rq(cursor) + slot]),

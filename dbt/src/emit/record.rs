@@ -151,7 +151,9 @@ fn needs_value_register(block: &Block, instrs: &[Instruction]) -> bool {
         let taken = instrs.get(stmt.instr as usize).map_or(field, |instr| field.taken(stmt.when, instr).1);
         match taken.what {
             What::Memory(_) => true,
-            What::Place(place) => matches!(place.reg, Reg::FsBase | Reg::Out(_) | Reg::Mask(_) | Reg::Operand),
+            What::Place(place) => {
+                matches!(place.reg, Reg::FsBase | Reg::Out(_) | Reg::Mask(_) | Reg::Operand | Reg::Sum { .. })
+            }
             What::Image => false,
         }
     })

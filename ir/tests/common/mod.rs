@@ -214,6 +214,7 @@ fn place(ty: Type, choice: u8) -> Place {
         (Type::B128, 0) => Place { reg: Reg::Operand, offset: 16 * (number % 4) },
         (Type::B128, 1..4) => Place::vec(number, 16 * (choice / 16)),
         (Type::B32, 0..4) => Place { reg: Reg::Mxcsr, offset: 0 },
+        (Type::B64, 8) => Place::whole(Reg::Sum { base: number, index: 15 - number, scale: 1 << (number % 4) }),
         (Type::B64, 1) => Place { reg: Reg::FsBase, offset: 0 },
         (Type::B64, 2..4) => Place { reg: Reg::Out(number % 2), offset: 0 },
         (Type::B32 | Type::B64, 4..12) => Place::gpr(number),
