@@ -9,6 +9,7 @@ const CLASSES: &str = "tells classes of numbers apart, by bits that are not foll
 const TILES: &str = "works on tile registers, which are not followed";
 const MMX: &str = "works on MMX registers, which hold integers";
 const GONE: &str = "no processor that runs this program has it (3DNow!, XOP, SSE4a, Knights Corner and Mill)";
+const UNDOCUMENTED: &str = "copies an x87 register even if it is empty, and no manual has it";
 const PREFETCH: &str = "moves nothing";
 
 /// Nothing for an instruction that should be lifted.
@@ -52,6 +53,7 @@ pub fn why_dropped(mnemonic: Mnemonic) -> Option<&'static str> {
         _ if begins(&["Vgatherpf", "Vscatterpf"]) => Some(PREFETCH),
         V4fmaddps | V4fmaddss | V4fnmaddps | V4fnmaddss | Vp4dpwssd | Vp4dpwssds => Some(GONE),
         Vfrczps | Vfrczpd | Vfrczss | Vfrczsd | Vpcmov | Vpperm | Vpermil2ps | Vpermil2pd => Some(GONE),
+        Fstpnce => Some(UNDOCUMENTED),
         Extrq | Insertq => Some(GONE),
         Jknzd | Jkzd | Femms | Pi2fd | Pi2fw | Pf2id | Pf2iw | Pfnacc | Pfpnacc | Pfcmpge | Pfmin | Pfrcp | Pfrsqrt
         | Pfsub | Pfadd | Pfcmpgt | Pfmax | Pfrcpit1 | Pfrsqit1 | Pfsubr | Pfacc | Pfcmpeq | Pfmul | Pfrcpit2

@@ -47,7 +47,7 @@ pub fn lower(builder: &mut Builder, instr: &Instruction, options: &LiftOptions) 
 
 /// Is this encoding one of the x87's?
 pub fn lifted(code: Code) -> bool {
-    lookup(code.mnemonic()).is_some_and(|entry| entry.operation != Operation::Restore)
+    lookup(code.mnemonic()).is_some_and(|entry| !matches!(entry.operation, Operation::Restore | Operation::Overwrite))
 }
 
 fn perform(builder: &mut Builder, instr: &Instruction, operation: Operation, options: &LiftOptions) {
