@@ -67,6 +67,10 @@ pub struct Options {
     #[arg(long)]
     pub check: bool,
 
+    /// Analyse the instructions of the mathematical library too, instead of taking its functions for single operations
+    #[arg(long)]
+    pub no_wrap: bool,
+
     /// Size of the code cache, with K or M if need be: for tests of what happens when it is full
     #[arg(long, value_name = "BYTES", value_parser = bytes, hide = true)]
     pub cache_size: Option<u64>,

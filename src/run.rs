@@ -25,7 +25,7 @@ pub fn run(options: &Options) -> Result<End, Failure> {
                     bytes += records.len() as u64;
                 }
             };
-            let logging = Logging { check: options.check, discard: true };
+            let logging = Logging { check: options.check, discard: true, inside_math: options.no_wrap };
             let run = translate(&program, options, Some(logging), count)?;
             summary.write(&remarks_of(&run));
             summary.write(&format!("fpgrind: {bytes} bytes of log were written and discarded\n"));
@@ -45,7 +45,7 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     };
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
-    let logging = Logging { check: options.check, discard: false };
+    let logging = Logging { check: options.check, discard: false, inside_math: options.no_wrap };
     let run = translate(program, options, Some(logging), |event| analysis.event(event))?;
     let findings = analysis.finish();
     let info = RunInfo {

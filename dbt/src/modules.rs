@@ -1,8 +1,9 @@
 //! Modules: the ELF files whose code the guest runs, and the functions in them that mean something to us.
 
 use crate::guest::Mapping;
+use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
-use fpgrind_wrappers::{Wrapper, is_quiet_module, wrapper};
+use fpgrind_wrappers::{Wrapper, is_math_module, is_quiet_module, wrapper};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
@@ -68,10 +69,11 @@ impl Modules {
         self.functions.retain(|pc, _| !memory.contains(pc));
     }
 
-    /// Learns what a mapping of code is, and if need be what its functions are. A file that cannot be read or understood is a
+    /// Learns what a mapping of code is, and if something is logged what its functions are. A file that cannot be read or understood is a
     /// module without names.
-    pub fn load(&mut self, mapping: &Mapping, functions: bool) -> Module {
-        let quiet = is_quiet_module(&mapping.name);
+    pub fn load(&mut self, mapping: &Mapping, logging: Option<Logging>) -> Module {
+        let inside_math = logging.is_some_and(|logging| logging.inside_math);
+        let quiet = is_quiet_module(&mapping.name) && !(inside_math && is_math_module(&mapping.name));
         self.forget(&(mapping.start..mapping.end));
         let volatile = !mapping.is_stable_code();
         self.loaded.insert(mapping.start, Loaded { end: mapping.end, quiet, volatile });
@@ -81,7 +83,7 @@ impl Modules {
             end: mapping.end,
             bias: mapping.start - mapping.offset.min(mapping.start),
         };
-        if !functions || !mapping.is_file() {
+        if logging.is_none() || !mapping.is_file() {
             return module;
         }
         let Ok(opened) = std::fs::File::open(&mapping.name) else { return module };
@@ -94,19 +96,19 @@ impl Modules {
         // A dynamic executable's own `log` is as likely a logger as a logarithm: there the C library's functions are
         // in the C library. A static executable contains them.
         if quiet || file.dynamic_symbols().next().is_none() {
-            self.find_functions(&file, &module);
+            self.find_functions(&file, &module, inside_math);
         }
         module
     }
 
-    fn find_functions(&mut self, file: &object::File, module: &Module) {
+    fn find_functions(&mut self, file: &object::File, module: &Module, inside_math: bool) {
         for symbol in file.dynamic_symbols().chain(file.symbols()) {
             if symbol.is_undefined() {
                 continue;
             }
             let address = symbol.address().wrapping_add(module.bias);
             let Some(wrapper) = symbol.name().ok().and_then(wrapper) else { continue };
-            if !(module.start..module.end).contains(&address) {
+            if inside_math && matches!(wrapper, Wrapper::Math(_)) || !(module.start..module.end).contains(&address) {
                 continue;
             }
             let indirect =

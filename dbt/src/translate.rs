@@ -37,6 +37,8 @@ pub struct Logging {
     pub check: bool,
     /// Nobody reads the log.
     pub discard: bool,
+    /// Mathematical functions are code like any other, and not single operations.
+    pub inside_math: bool,
 }
 
 pub struct Translator {
@@ -340,7 +342,7 @@ impl Translator {
             return Some(known);
         }
         let mapping = self.guest.mapping_of(pc).filter(|mapping| mapping.executable)?.clone();
-        let module = self.modules.load(&mapping, self.logging.is_some());
+        let module = self.modules.load(&mapping, self.logging);
         if mapping.is_file() {
             let mut processes: Vec<u32> = self.residents.iter().map(|thread| thread.process.number).collect();
             processes.sort_unstable();

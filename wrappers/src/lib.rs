@@ -16,7 +16,7 @@ pub use call::{CallState, Memory};
 pub use copies::{Copy, copy};
 pub use math::{Math, Results, math};
 pub use outputs::{OUTPUT_NAMES, OutputFunction, Passing, arguments, output, output_call};
-pub use quiet::is_quiet_module;
+pub use quiet::{is_math_module, is_quiet_module};
 
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

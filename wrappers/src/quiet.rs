@@ -26,17 +26,27 @@ const LIBRARIES: &[&str] = &[
 /// Is this module one whose own code is not looked at?
 pub fn is_quiet_module(path: impl AsRef<Path>) -> bool {
     let Some(file) = path.as_ref().file_name().and_then(|name| name.to_str()) else { return false };
-    if is_shared_object(file, "ld-linux") || is_shared_object(file, "ld-musl") || is_shared_object(file, "libc.musl") {
-        return true;
-    }
-    let Some((name, _)) = file.split_once(".so") else { return false };
+    is_shared_object(file, "ld-linux")
+        || is_shared_object(file, "ld-musl")
+        || is_shared_object(file, "libc.musl")
+        || library(file).is_some_and(|name| LIBRARIES.contains(&name))
+}
+
+/// Is this module the C library's mathematical part?
+pub fn is_math_module(path: impl AsRef<Path>) -> bool {
+    let file = path.as_ref().file_name().and_then(|name| name.to_str());
+    file.and_then(library).is_some_and(|name| name == "libm" || name == "libmvec")
+}
+
+/// The name of the library in a file: `libm` in `libm.so.6`, and in `libm-2.31.so`, as glibc called its files until 2.34.
+fn library(file: &str) -> Option<&str> {
+    let (name, _) = file.split_once(".so")?;
     let name = match name.split_once('-') {
-        // libm-2.31.so, as glibc called its files until 2.34.
         Some((name, version)) if version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => name,
-        Some(_) => return false,
+        Some(_) => return None,
         None => name,
     };
-    LIBRARIES.contains(&name) && is_shared_object(file, name)
+    is_shared_object(file, name).then_some(name)
 }
 
 /// `ld-linux-x86-64.so.2` is `ld-linux` with something behind it and the ending of a shared object.
@@ -68,6 +78,16 @@ mod tests {
             "libdl.so.2",
         ] {
             assert!(is_quiet_module(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_mathematical_part_is_told_from_the_rest() {
+        for path in ["/usr/lib/libm.so.6", "/lib/x86_64-linux-gnu/libm-2.31.so", "libmvec.so.1"] {
+            assert!(is_math_module(path), "{path}");
+        }
+        for path in ["/lib/x86_64-linux-gnu/libc.so.6", "libm-tricks.so", "libm.sound", "/usr/bin/libm", ""] {
+            assert!(!is_math_module(path), "{path}");
         }
     }
 

@@ -5,7 +5,7 @@ use super::{Emitter, vectors};
 use crate::asm::operand_of;
 use crate::context::at;
 use dynasmrt::{DynasmApi, dynasm};
-use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, Value, When};
+use fpgrind_ir::{Addr, Block, Op, Place, Reg, Stmt, When};
 use iced_x86::{Code, Instruction, MemoryOperand, Mnemonic, OpKind, Register};
 
 /// Bytes of the record that are written at one moment.
@@ -132,7 +132,7 @@ impl Emitter {
         let pointer = out_pointer(block, addr);
         let whole = match pointer {
             Some(_) => Some(MemoryOperand::with_base_displ_size(register, 0, 1)),
-            None => memory_of(block, addr, instr),
+            None => memory_of(addr, instr),
         };
         debug_assert!(whole.is_some(), "{instr} does not tell where it reads");
         let Some(whole) = whole else { return };
@@ -167,16 +167,8 @@ impl Emitter {
 
 /// The number of the pointer to a wrapped function's result, if that is the address.
 fn out_pointer(block: &Block, addr: &Addr) -> Option<u8> {
-    match register_of(block, addr.base?)? {
-        Reg::Out(number) => Some(number),
-        _ => None,
-    }
-}
-
-/// The register that a value was taken from.
-fn register_of(block: &Block, value: Value) -> Option<Reg> {
-    match block.stmts.get(value.index())?.op {
-        Op::Live { place, .. } | Op::Fresh { place, .. } => Some(place.reg),
+    match block.stmts.get(addr.base?.index())?.op {
+        Op::Live { place: Place { reg: Reg::Out(number), .. }, .. } => Some(number),
         _ => None,
     }
 }
@@ -225,30 +217,19 @@ fn loaded_register(instr: &Instruction) -> Option<Reg> {
     }
 }
 
-/// The operand of an instruction that reads memory. Mostly it is the one that the instruction names, or begins some bytes further
-/// on; but push, pop, movs and the like name none, or one that is not meant: then the address tells the registers.
-fn memory_of(block: &Block, addr: &Addr, instr: &Instruction) -> Option<MemoryOperand> {
-    let general = |value: Option<Value>| match value {
-        None => Some(Register::None),
-        Some(value) => match register_of(block, value)? {
-            Reg::Gpr(n) => GPR64.get(n as usize).copied(),
-            _ => None,
-        },
+/// Where an instruction reads, by its own word: of the registers that the address was put together from some may hold something else
+/// by now, where it went through a copy. An operand of many pieces is logged piece by piece, so an address can begin some bytes further on.
+fn memory_of(addr: &Addr, instr: &Instruction) -> Option<MemoryOperand> {
+    let kinds = || (0..instr.op_count()).map(|op| instr.op_kind(op));
+    let implied = match instr.mnemonic() {
+        // The memory that it names, if it does, is written.
+        Mnemonic::Pop => Some(Register::RSP),
+        _ => kinds().any(|kind| kind == OpKind::MemorySegRSI).then_some(Register::RSI),
     };
-    let base = general(addr.base);
-    let is_named = (0..instr.op_count()).any(|op| instr.op_kind(op) == OpKind::Memory)
-        && !instr.is_vsib()
-        && base.is_none_or(|base| base == Register::None || base == instr.memory_base().full_register());
-    if is_named {
-        // A displacement relative to RIP is an absolute address to both.
-        return Some(operand_of(instr, addr.disp.wrapping_sub(instr.memory_displacement64() as i64)));
+    if let Some(base) = implied {
+        return Some(MemoryOperand::new(base, Register::None, 1, addr.disp, 1, false, instr.segment_prefix()));
     }
-    let (index, scale) = addr.index.map_or((None, 1), |(index, scale)| (Some(index), scale));
-    let segment = match addr.segment {
-        None => Register::None,
-        Some(segment) => register_of(block, segment).filter(|reg| *reg == Reg::FsBase).map(|_| Register::FS)?,
-    };
-    let fits = i32::try_from(addr.disp).is_ok();
-    let base = base.filter(|base| *base != Register::None && fits)?;
-    Some(MemoryOperand::new(base, general(index)?, scale.into(), addr.disp, 1, false, segment))
+    let named = kinds().any(|kind| kind == OpKind::Memory) && !instr.is_vsib();
+    // A displacement relative to RIP is an absolute address to both.
+    named.then(|| operand_of(instr, addr.disp.wrapping_sub(instr.memory_displacement64() as i64)))
 }

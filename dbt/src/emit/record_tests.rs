@@ -222,6 +222,22 @@ fn memory_is_logged_by_the_operand_or_by_the_registers_of_its_address() {
     assert_eq!((&logged[1][..], popped), (&(pushed as u64).to_le_bytes()[..], pushed as u64));
 }
 
+#[test]
+fn memory_is_logged_where_it_is_read_though_the_register_that_told_the_address_has_changed() {
+    let input = counted(64);
+    let (rax, rdi, rsi) = (Register::RAX, Register::RDI, Register::RSI);
+    let copy = Instruction::with2(Code::Mov_r64_rm64, rax, rdi).unwrap();
+    let copy_again = Instruction::with2(Code::Mov_r64_rm64, rsi, rdi).unwrap();
+    let change = Instruction::with2(Code::Mov_r32_imm32, Register::EDI, 1).unwrap();
+    let add = with2(Code::Addsd_xmm_xmmm64, Register::XMM0, at(rax, 16));
+    let lods = Instruction::with_lodsq(64, Register::None, iced_x86::RepPrefixKind::None).unwrap();
+    let mut guest = Guest::new(&[copy, copy_again, change, add, lods]);
+    let base = guest.live(0, 7);
+    guest.load(3, Addr { base: Some(base), disp: 16, ..Addr::default() }, Type::F64);
+    guest.load(4, Addr { base: Some(base), ..Addr::default() }, Type::F64);
+    assert_eq!(guest.run(input.as_ptr(), std::ptr::null_mut())[1..], [&input[16..24], &input[..8]]);
+}
+
 /// Memory that ends where none is.
 struct Edge(*mut u8);
 
