@@ -135,6 +135,9 @@ pub enum Step {
         signed: bool,
         spot: usize,
     },
+    Lose {
+        value: Index,
+    },
     Put {
         place: Place,
         ty: Type,
@@ -323,6 +326,7 @@ fn step<R: Real>(
             signed: *signed,
             spot: spots.number(at, SpotKind::ToInt),
         },
+        Op::Lose { value } => Step::Lose { value: value.index() },
         Op::Put { place, value } => Step::Put { place: *place, ty: type_of(*value)?, value: value.index() },
         Op::Drop { place, bytes } => Step::Drop { place: *place, bytes: *bytes as usize },
         Op::Store { addr, value } => Step::Store { addr: address(addr), ty: type_of(*value)?, value: value.index() },

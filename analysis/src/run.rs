@@ -11,7 +11,7 @@ use crate::native;
 use crate::operation::{Request, each};
 use crate::program::{Address, Destination, Index, Program, Step};
 use crate::real::Real;
-use crate::shadow::{Value, mask};
+use crate::shadow::{Part, Value, mask};
 use crate::site::SiteKey;
 use crate::spots::Visit;
 use crate::trace::{Args, Leaf, Term};
@@ -242,6 +242,10 @@ impl<R: Real> Running<'_, R> {
                     let visit = Visit { wrong, culprit: &term, shown: &term, influences };
                     spots.visit(*spot, visit, &mut operations.sets);
                 }
+            }
+            Step::Lose { value } => {
+                let shadows = frame.values[*value].parts.iter().filter(|part| matches!(part, Part::Shadow(_)));
+                totals.lost_shadows += shadows.count() as u64;
             }
             Step::Put { place, ty, value } => {
                 thread.registers.put(*place, *ty, &frame.values[*value]);

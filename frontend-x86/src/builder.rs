@@ -396,6 +396,33 @@ impl Builder {
         self.set_general(number, General { granules, logged, from_vector });
     }
 
+    /// An instruction that is not followed computes with the register: floats that the block knows to be in it end there.
+    pub fn lose(&mut self, reg: Reg) {
+        let values: Vec<Value> = match reg {
+            Reg::Gpr(number) if self.generals[number as usize].from_vector => {
+                let granules = self.generals[number as usize].granules;
+                self.pieces(&granules).into_iter().map(|(_, value)| value).collect()
+            }
+            Reg::Vec(number) => {
+                let granules = self.vectors[number as usize].granules;
+                let float = |granule: &Granule| {
+                    [Type::F32, Type::F64].into_iter().find_map(|ty| self.computed_float(*granule, ty))
+                };
+                granules.iter().filter_map(float).collect()
+            }
+            _ => return,
+        };
+        values.into_iter().for_each(|value| self.effect(Op::Lose { value }));
+    }
+
+    /// The float of so many bytes in a general register, if it came from a vector register.
+    pub fn float_in_general(&mut self, number: u8, bytes: usize) -> Option<Value> {
+        let ty = if bytes == 4 { Type::F32 } else { Type::F64 };
+        let General { granules, from_vector, .. } = self.generals[number as usize];
+        let known = granules[..ty.granules()].iter().all(|granule| matches!(granule, Granule::Part { .. }));
+        (from_vector && known).then(|| self.assemble(&granules[..ty.granules()], ty))
+    }
+
     pub fn exchange_generals(&mut self, a: u8, b: u8) {
         let [of_a, of_b] = [a, b].map(|number| self.generals[number as usize]);
         self.set_general(a, of_b);

@@ -2,7 +2,7 @@
 
 use crate::builder::Builder;
 use crate::operands::register;
-use fpgrind_ir::{Cond, Op, Reg};
+use fpgrind_ir::{Cond, Op, Reg, Relation, Type};
 use iced_x86::{ConditionCode, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, RflagsBits};
 
 pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Instruction) {
@@ -11,6 +11,9 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
         builder.flags = None;
     } else {
         decide(builder, instr.condition_code());
+    }
+    if !tests_sign(builder, instr) {
+        lose(builder, info, instr);
     }
     for used in info.info(instr).used_registers() {
         let written = matches!(
@@ -27,6 +30,34 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
         Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int => builder.forget(Reg::Gpr(0)),
         _ => {}
     }
+}
+
+/// `test rax, rax` with a float's bits in rax asks for its sign: a decision, which what follows makes.
+fn tests_sign(builder: &mut Builder, instr: &Instruction) -> bool {
+    let (first, second) = (instr.op0_register(), instr.op1_register());
+    let Some(Reg::Gpr(number)) = register(first) else { return false };
+    if instr.mnemonic() != Mnemonic::Test || first != second || first.size() < 4 {
+        return false;
+    }
+    let Some(value) = builder.float_in_general(number, first.size()) else { return false };
+    let ty = builder.type_of(value);
+    let zero = builder.constant(ty, 0);
+    let mask = if ty == Type::F32 { Type::B32 } else { Type::B64 };
+    builder.value(mask, Op::Mask { relation: Relation::Less, args: [value, zero] });
+    true
+}
+
+/// Floats that an instruction computes with as if they were integers.
+fn lose(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Instruction) {
+    let is_read = |access| matches!(access, OpAccess::Read | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
+    let read: Vec<Reg> = info
+        .info(instr)
+        .used_registers()
+        .iter()
+        .filter(|used| is_read(used.access()))
+        .filter_map(|used| register(used.register()))
+        .collect();
+    read.into_iter().for_each(|reg| builder.lose(reg));
 }
 
 /// A decision by this condition on the flags.

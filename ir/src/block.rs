@@ -487,6 +487,10 @@ pub enum Op {
         bytes: u8,
         signed: bool,
     },
+    /// An instruction that is not described computes with these bits: what they stand for is lost, and counted.
+    Lose {
+        value: Value,
+    },
     /// The place holds the value when the block ends.
     Put {
         place: Place,
@@ -677,6 +681,7 @@ impl Op {
             | Op::FromInt { value, .. }
             | Op::Branch { flags: value, .. }
             | Op::ToInt { value, .. }
+            | Op::Lose { value }
             | Op::Put { value, .. }
             | Op::SetMxcsr { value }
             | Op::SetX87Control { value }
@@ -707,6 +712,7 @@ impl Op {
             self,
             Op::Branch { .. }
                 | Op::ToInt { .. }
+                | Op::Lose { .. }
                 | Op::Put { .. }
                 | Op::Drop { .. }
                 | Op::Store { .. }

@@ -200,6 +200,7 @@ impl Parser {
                 let (bytes, rounding) = (number(bytes).ok_or_else(unknown)?, rounding(name).ok_or_else(unknown)?);
                 Op::ToInt { value: self.value(line)?, rounding, bytes, signed: kind == "toint" }
             }
+            ("lose", "") => Op::Lose { value: self.value(line)? },
             ("put", "") => {
                 let place = line.place()?;
                 line.expect(",")?;

@@ -55,6 +55,7 @@ block 0x1000 record 720 {
     toint.4.truncate v3
     toint.8.current v7
     touint.2.down v7
+    lose v7
     store [v0-0x10], v17
     setmxcsr v2
     setx87control v38
