@@ -13,6 +13,54 @@ fn for_each_build(source: &str, judge: impl Fn(&Report)) {
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
         judge(&analyse(source, &["-O3", "-march=x86-64-v3"]));
     }
+    let avx512 = ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];
+    if avx512.iter().all(|feature| has(feature)) {
+        judge(&analyse(source, &["-O3", "-march=x86-64-v4", "-mprefer-vector-width=512"]));
+    }
+}
+
+/// Is the feature in the first list of them that the kernel shows?
+fn has(feature: &str) -> bool {
+    let shown = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = shown.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    flags.split_whitespace().any(|flag| flag == feature)
+}
+
+#[test]
+fn long_doubles_are_judged_in_their_own_format() {
+    for_each_build("tests/guests/formats/long_double.c", |report| {
+        let cause = report.only_cause("(- (+ x 0.7) x)");
+        // Of 64 bits of significand a sum near 1e18 has four left for what was added.
+        assert!((55.0..64.0).contains(&number(&cause["max_bits"])), "{}: {cause:#}", report.of);
+        let fpcore = std::fs::read_to_string(report.folder.join("causes.fpcore")).expect("causes.fpcore is written");
+        assert!(fpcore.contains(":precision binary80"), "{fpcore}");
+    });
+}
+
+#[test]
+fn doubles_computed_by_the_x87_lose_their_digits_there() {
+    let report = analyse("tests/guests/formats/x87_double.c", &["-O2", "-mfpmath=387"]);
+    assert!(!report.causes().is_empty(), "{}", report.outcome.stderr);
+    let worst = report.causes().iter().map(|cause| number(&cause["max_bits"])).fold(0.0, f64::max);
+    assert!(worst > 40.0, "{}", report.outcome.stderr);
+}
+
+#[test]
+fn a_number_flushed_to_zero_is_called_so() {
+    for flags in [&["-O0"], &["-O2"]] {
+        let report = analyse("tests/guests/formats/flush.c", flags);
+        let [cause] = report.causes() else { panic!("{}: {}", report.of, report.outcome.stderr) };
+        assert_eq!(cause["kind"], "flushed", "{}: {cause:#}", report.of);
+        assert!(report.outcome.stderr.contains("flushes"), "{}", report.outcome.stderr);
+    }
+}
+
+#[test]
+fn rounding_by_a_magic_number_and_upwards_are_clean() {
+    for_each_build("tests/guests/formats/magic.c", Report::assert_clean);
+    for flags in [&["-O0", "-frounding-math"], &["-O2", "-frounding-math"]] {
+        analyse("tests/guests/formats/upwards.c", flags).assert_clean();
+    }
 }
 
 #[test]

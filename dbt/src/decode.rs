@@ -105,6 +105,17 @@ impl Decoded {
         Some(branch.memory_displacement64())
     }
 
+    /// Does it set the rounding mode, or the like, of SSE or the x87?
+    pub fn sets_rounding(&self) -> bool {
+        let sets = |instr: &Instruction| {
+            matches!(
+                instr.mnemonic(),
+                Mnemonic::Ldmxcsr | Mnemonic::Vldmxcsr | Mnemonic::Fldcw | Mnemonic::Fldenv | Mnemonic::Fninit
+            )
+        };
+        self.instrs.iter().any(sets)
+    }
+
     /// The call that ends the block.
     pub fn call(&self) -> Option<u64> {
         match self.end {

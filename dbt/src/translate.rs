@@ -388,10 +388,10 @@ impl Translator {
     /// What a block does to floats, if it is to leave a record.
     fn describe(&mut self, decoded: &Decoded, mode: Mode) -> Option<Block> {
         let logging = self.logging?;
-        if mode == Mode::Quiet
-            || decoded.instrs.is_empty()
-            || self.modules.at(decoded.instrs[0].ip()).is_some_and(|module| module.quiet)
-        {
+        let first = decoded.instrs.first()?.ip();
+        // How a program computes is set by functions of the C library: fesetround and the like.
+        let quiet = self.modules.at(first).is_some_and(|module| module.quiet) && !decoded.sets_rounding();
+        if mode == Mode::Quiet || quiet {
             return None;
         }
         let guest = std::cell::RefCell::new(&mut self.guest);
