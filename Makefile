@@ -25,7 +25,7 @@ fuzz: test-tools
 
 # The long tests that `make test` leaves out: tens of minutes.
 soak: test-tools build-all
-	cargo test --test soak --test real_programs -- --ignored --test-threads 1
+	cargo test --test soak --test real_programs --test replay -- --ignored --test-threads 1
 
 # What every mode costs, and what the peers do; about six minutes.
 bench: build
