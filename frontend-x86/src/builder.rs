@@ -4,6 +4,9 @@
 //! register that the block has not written is `live`, what an unlifted instruction has written is `fresh`; either is
 //! logged before the instruction that reads it, and remembered, so that it is logged once.
 
+mod general;
+mod knowledge;
+mod leaving;
 mod pieces;
 
 use crate::registers::{General, Granule, QUARTER, Vector, WHOLE};
@@ -157,55 +160,6 @@ impl Builder {
         value
     }
 
-    // Addresses.
-
-    /// The contents of a general register as part of an address.
-    pub fn address_part(&mut self, number: u8) -> Value {
-        let general = self.generals[number as usize];
-        if let Some(value) = general.logged {
-            return value;
-        }
-        let (place, slot) = (Place::gpr(number), Slot::UNASSIGNED);
-        let untouched = general.granules == [Granule::Untouched; 2];
-        let value = self.value(Type::B64, if untouched { Op::Live { place, slot } } else { Op::Fresh { place, slot } });
-        self.generals[number as usize].logged = Some(value);
-        value
-    }
-
-    /// What a base and an index add to an address: in one value, unless both are known already.
-    pub fn address_parts(&mut self, base: u8, index: u8, scale: u8) -> (Value, Option<(Value, u8)>) {
-        if let (Some(base), Some(index)) = (self.generals[base as usize].logged, self.generals[index as usize].logged) {
-            return (base, Some((index, scale)));
-        }
-        let reg = Reg::Sum { base, index, scale };
-        if let Some((_, value)) = self.sums.iter().find(|(sum, _)| *sum == reg) {
-            return (*value, None);
-        }
-        let value = self.value(Type::B64, Op::Live { place: Place::whole(reg), slot: Slot::UNASSIGNED });
-        self.sums.push((reg, value));
-        (value, None)
-    }
-
-    /// A general register changes.
-    fn set_general(&mut self, number: u8, general: General) {
-        self.generals[number as usize] = general;
-        self.sums.retain(|(sum, _)| !matches!(sum, Reg::Sum { base, index, .. } if [*base, *index].contains(&number)));
-    }
-
-    pub fn fs_base(&mut self) -> Value {
-        if let Some(value) = self.fs_base {
-            return value;
-        }
-        let place = Place { reg: Reg::FsBase, offset: 0 };
-        let value = self.value(Type::B64, Op::Live { place, slot: Slot::UNASSIGNED });
-        self.fs_base = Some(value);
-        value
-    }
-
-    pub fn forget_fs_base(&mut self) {
-        self.fs_base = None;
-    }
-
     // Reading.
 
     /// What is known of a source's granules, without logging anything.
@@ -319,58 +273,8 @@ impl Builder {
         }
     }
 
-    /// Can there be a shadow in this granule of a vector register? Not in a constant, or in what is newly made. What comes from a
-    /// general register may be a float that was kept there over a call.
-    pub fn may_carry_float(&self, granule: Granule) -> bool {
-        match granule {
-            Granule::Untouched => true,
-            Granule::Unknown => false,
-            Granule::Part { value, .. } => self.value_may_carry_float(value, true),
-        }
-    }
-
-    /// Is there likely one in this granule of a general register? Only if the block itself put it there: most are integers.
-    pub fn likely_carries_float(&self, granule: Granule) -> bool {
-        matches!(granule, Granule::Part { value, .. } if self.value_may_carry_float(value, false))
-    }
-
     pub fn type_of(&self, value: Value) -> Type {
         self.block.type_of(value).unwrap_or(Type::B32)
-    }
-
-    fn value_may_carry_float(&self, value: Value, from_general: bool) -> bool {
-        match &self.block.stmts[value.index()].op {
-            Op::Const { .. } | Op::Fresh { .. } => false,
-            Op::Live { place, .. } => from_general || matches!(place.reg, Reg::Vec(_)),
-            Op::Extract { from, .. } | Op::Half { from, .. } => self.value_may_carry_float(*from, from_general),
-            Op::Concat { parts } => parts.iter().any(|&part| self.value_may_carry_float(part, from_general)),
-            _ => true,
-        }
-    }
-
-    fn is_fresh(&self, granule: Granule) -> bool {
-        matches!(self.origin(granule), None | Some(Op::Fresh { .. })) && granule != Granule::Untouched
-    }
-
-    /// Did a comparison make it?
-    pub fn is_mask(&self, granule: Granule) -> bool {
-        matches!(self.origin(granule), Some(Op::Mask { .. }))
-    }
-
-    /// The operation that made a granule.
-    fn origin(&self, granule: Granule) -> Option<&Op> {
-        let Granule::Part { mut value, .. } = granule else { return None };
-        while let Op::Extract { from, .. } | Op::Half { from, .. } = self.block.stmts[value.index()].op {
-            value = from;
-        }
-        Some(&self.block.stmts[value.index()].op)
-    }
-
-    /// The value that begins at a granule, if it is a float that the block has computed.
-    pub fn computed_float(&self, granule: Granule, ty: Type) -> Option<Value> {
-        let Granule::Part { value, index: 0 } = granule else { return None };
-        let computed = matches!(self.block.stmts[value.index()].op, Op::Apply { .. } | Op::Pick { .. });
-        (computed && self.type_of(value) == ty).then_some(value)
     }
 
     // Writing.
@@ -380,59 +284,6 @@ impl Builder {
         vector.granules[granule] = contents;
         vector.written[granule] = true;
         self.changed[number as usize] |= 1 << granule;
-    }
-
-    /// A general register takes these contents, which came from `source`.
-    pub fn write_general(&mut self, number: u8, granules: [Granule; 2], source: Source) {
-        let (logged, from_vector) = match source {
-            Source::Register(Reg::Vec(_)) => (None, true),
-            Source::Register(Reg::Gpr(from)) => {
-                let from = self.generals[from as usize];
-                let whole_copy = granules == from.granules;
-                (from.logged.filter(|_| whole_copy), from.from_vector)
-            }
-            _ => (None, false),
-        };
-        self.set_general(number, General { granules, logged, from_vector });
-    }
-
-    /// An instruction that is not followed computes with the register: floats that the block knows to be in it end there.
-    pub fn lose(&mut self, reg: Reg) {
-        let values: Vec<Value> = match reg {
-            Reg::Gpr(number) if self.generals[number as usize].from_vector => {
-                let granules = self.generals[number as usize].granules;
-                self.pieces(&granules).into_iter().map(|(_, value)| value).collect()
-            }
-            Reg::Vec(number) => {
-                let granules = self.vectors[number as usize].granules;
-                let float = |granule: &Granule| {
-                    [Type::F32, Type::F64].into_iter().find_map(|ty| self.computed_float(*granule, ty))
-                };
-                granules.iter().filter_map(float).collect()
-            }
-            _ => return,
-        };
-        values.into_iter().for_each(|value| self.effect(Op::Lose { value }));
-    }
-
-    /// The float of so many bytes in a general register, if it came from a vector register.
-    pub fn float_in_general(&mut self, number: u8, bytes: usize) -> Option<Value> {
-        let ty = if bytes == 4 { Type::F32 } else { Type::F64 };
-        let General { granules, from_vector, .. } = self.generals[number as usize];
-        let known = granules[..ty.granules()].iter().all(|granule| matches!(granule, Granule::Part { .. }));
-        (from_vector && known).then(|| self.assemble(&granules[..ty.granules()], ty))
-    }
-
-    pub fn exchange_generals(&mut self, a: u8, b: u8) {
-        let [of_a, of_b] = [a, b].map(|number| self.generals[number as usize]);
-        self.set_general(a, of_b);
-        self.set_general(b, of_a);
-        // What is untouched was in the other one.
-        for number in [a, b] {
-            if self.generals[number as usize].granules.contains(&Granule::Untouched) {
-                self.forget(Reg::Gpr(number));
-            }
-        }
     }
 
     /// Something that is not followed has written the register.
@@ -464,93 +315,6 @@ impl Builder {
             let addr = Addr { disp: addr.disp.wrapping_add(4 * at as i64), ..addr };
             self.effect(Op::Store { addr, value });
         }
-    }
-
-    /// Claims, to be checked, that the vector registers hold what the present instruction is said to have put there.
-    pub fn check_changes(&mut self) {
-        for number in 0..VECTORS as u8 {
-            let granules = self.vectors[number as usize].granules;
-            let known =
-                |mask: u16| (0..WHOLE).all(|g| mask & 1 << g == 0 || matches!(granules[g], Granule::Part { .. }));
-            let changed = self.changed[number as usize];
-            // The lowest quarter is checked as the doubles that it mostly is; singles that no store can log alone, together.
-            let mut one_value = |range: std::ops::Range<usize>| self.pieces(&granules[range]).len() == 1;
-            let mut shapes = Vec::new();
-            if changed & 0b1111 == 0b1111 && known(0b1111) && (one_value(0..4) || !one_value(0..2) || !one_value(2..4))
-            {
-                shapes.push((0, 4));
-            } else {
-                if changed & 0b0011 != 0 && changed & 0b0011 != 0b0001 && known(0b0011) {
-                    shapes.push((0, 2));
-                } else if changed & 0b0001 != 0 && known(0b0001) {
-                    shapes.push((0, 1));
-                }
-                if changed & 0b1100 != 0 && known(0b1100) {
-                    shapes.push((2, 2));
-                }
-            }
-            for first in [4, 8, 12] {
-                if changed >> first & 0b1111 != 0 && known(0b1111 << first) {
-                    shapes.push((first, QUARTER));
-                }
-            }
-            for (first, count) in shapes {
-                let value = match self.pieces(&granules[first..first + count])[..] {
-                    [(_, value)] => value,
-                    _ => self.assemble(&granules[first..first + count], opaque(count)),
-                };
-                let op = Op::Check { value, place: Place::vec(number, 4 * first as u8), slot: Slot::UNASSIGNED };
-                self.push(When::After, None, op);
-            }
-        }
-    }
-
-    /// The registers were loaded from where they had been saved: all are as at the beginning of a block.
-    pub fn registers_restored(&mut self) {
-        self.vectors = [Vector::UNTOUCHED; VECTORS];
-    }
-
-    /// Leaves behind what the registers hold for the blocks that follow.
-    pub fn finish(mut self) -> Block {
-        self.leave_registers();
-        crate::x87::finish(&mut self);
-        self.block
-    }
-
-    /// Says what the registers hold, as if the block ended here.
-    pub fn leave_registers(&mut self) {
-        for number in 0..VECTORS as u8 {
-            let Vector { granules, written } = self.vectors[number as usize];
-            // A newly made float has no shadow: dropping the old one says the same as logging it would. Neither has an upper
-            // part that is zero, as most instructions of AVX leave it and vzeroupper all at once.
-            let zeroed: [bool; WHOLE] = std::array::from_fn(|g| self.constant_bits(&granules[g..g + 1]) == Some(0));
-            let zero_from = WHOLE - zeroed.iter().rev().take_while(|zeroed| **zeroed).count();
-            let upper = zero_from.next_multiple_of(QUARTER).max(QUARTER);
-            let fresh: [bool; WHOLE] =
-                std::array::from_fn(|g| written[g] && (g >= upper || self.is_fresh(granules[g])));
-            let kept: [Granule; WHOLE] =
-                std::array::from_fn(|g| if written[g] && !fresh[g] { granules[g] } else { Granule::Unknown });
-            for (at, value) in self.pieces(&kept) {
-                self.effect(Op::Put { place: Place::vec(number, 4 * at as u8), value });
-            }
-            let mut at = 0;
-            while at < WHOLE {
-                let run = fresh[at..].iter().take_while(|fresh| **fresh).count();
-                if run > 0 {
-                    self.effect(Op::Drop { place: Place::vec(number, 4 * at as u8), bytes: 4 * run as u8 });
-                }
-                at += run.max(1);
-            }
-        }
-        for number in 0..16u8 {
-            let General { granules, from_vector, .. } = self.generals[number as usize];
-            if from_vector {
-                for (at, value) in self.pieces(&granules) {
-                    self.effect(Op::Put { place: Place { reg: Reg::Gpr(number), offset: 4 * at as u8 }, value });
-                }
-            }
-        }
-        self.vectors.iter_mut().for_each(|vector| vector.written = [false; WHOLE]);
     }
 }
 

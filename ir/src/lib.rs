@@ -38,7 +38,7 @@
 //! ```
 //!
 //! `0x401136 5:` introduces the guest instruction at that address, five bytes long. `#8` is the place in
-//! the record where the native value is found. Only `live`, `fresh`, `load` and `check` have one: the rest is
+//! the record where the native value is found. Only `live`, `fresh`, `load`, `image` and `check` have one: the rest is
 //! recomputed. `rbp` was logged once and serves two addresses. Nothing was logged for the result of the
 //! addition: the analysis adds the same two doubles and gets the same third.
 //!
@@ -51,7 +51,8 @@
 //! The unit in which bits move is the **granule**, four bytes. A `b128` value has four; a float of eight bytes
 //! covers two. [`Op::Extract`] and [`Op::Concat`] carry shadows along granule by granule, so a shuffle,
 //! an unpack, a broadcast or a 16-byte copy needs no operation of its own: the frontend just says which granule went
-//! where. A float whose granules arrive torn apart has lost its shadow; its bits are still right.
+//! where. A float whose granules arrive torn apart has lost its shadow; its bits are still right. Floats of two bytes share a granule;
+//! [`Op::Half`] takes one out of it, and concatenating two makes one.
 //!
 //! # Registers and memory
 //!
@@ -70,6 +71,11 @@
 //! whether it negates is seen when it runs and the mask is known. An operation on floats is [`Op::Apply`] with an
 //! [`Operator`]; wrapped library functions use the same operators, through [`Op::Enter`] and [`Op::Leave`] (or
 //! [`Op::LeaveInMemory`], for a result that the function wrote through a pointer).
+//!
+//! What is chosen when the instruction runs is [`Op::Pick`] if the control is known, and [`Op::Among`] if only the bits can tell. A lane
+//! that a mask may leave out has a [`Guard`]. An operation whose result is not sure to be computed again bit for bit takes it from the
+//! log (`as` in the text): so does everything odd. The x87's registers are numbered from the top of its stack at the block's entry; what the block has
+//! not written is read out of an image of the whole unit ([`Op::Image`], [`Op::St`]).
 //!
 //! The verifier ([`verify`]) runs between passes in debug builds. It is cheap, and a wrong block is far easier to
 //! understand where it is made than where it is run.
