@@ -259,7 +259,10 @@ struct Rebuilt<R> {
 /// Rebuilding copies a node once for each level that it lies on, so it must be seldom; memory must be little.
 const SLACK: u16 = 8;
 /// Rebuilt nodes are shared between the traces of neighbours; more than these are not remembered.
-const MAX_REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 1 << 16;
+/// A number of a factorised matrix rests on all the others, and twenty levels of its trace may be a hundred thousand nodes. Nobody reads
+/// such an expression, so then fewer levels are kept.
+const MAX_REBUILT: usize = 300;
 /// Depth costs memory for every live value, and recursion when it is dropped.
 const MAX_DEPTH: usize = 1000;
 
@@ -277,7 +280,8 @@ impl<R: Real> Pruner<R> {
         let mut depth = 1;
         for arg in args.iter_mut() {
             if arg.depth() + 1 >= SLACK * self.max_depth {
-                *arg = self.cut(arg, self.max_depth - 1);
+                let levels = levels_within(MAX_REBUILT, arg, self.max_depth - 1);
+                *arg = self.cut(arg, levels);
                 if self.rebuilt.len() > MAX_REMEMBERED {
                     self.rebuilt.clear();
                 }
@@ -310,6 +314,26 @@ impl<R: Real> Pruner<R> {
         self.rebuilt.insert(key, Rebuilt { node: rebuilt.clone(), _original: node.clone() });
         Term::Node(rebuilt)
     }
+}
+
+/// How many levels of a term, up to a number, have no more than so many nodes together.
+fn levels_within<R>(nodes: usize, term: &Term<R>, levels: u16) -> u16 {
+    let inner = |term: &Term<R>| match term {
+        Term::Node(node) => Some(node.clone()),
+        Term::Leaf(_) => None,
+    };
+    let mut level: Vec<Rc<Node<R>>> = inner(term).into_iter().collect();
+    let mut count = 0;
+    for depth in 0..levels {
+        count += level.len();
+        if count > nodes {
+            return depth;
+        }
+        level = level.iter().flat_map(|node| node.args.iter().filter_map(inner)).collect();
+        level.sort_unstable_by_key(Rc::as_ptr);
+        level.dedup_by_key(|node| Rc::as_ptr(node));
+    }
+    levels
 }
 
 #[cfg(test)]
@@ -377,5 +401,20 @@ mod tests {
         let Term::Node(root) = &value else { panic!() };
         let [Term::Node(a), Term::Node(b)] = &root.args[..] else { panic!() };
         assert!(Rc::ptr_eq(a, b));
+    }
+
+    #[test]
+    fn of_a_wide_trace_fewer_levels_are_kept() {
+        // Every value of a row rests on three of the row before, as in a matrix that is being factorised.
+        let mut pruner = Pruner::new(100);
+        let mut row = vec![leaf(); 50];
+        for pc in 1..=50 {
+            row = (0..50).map(|at| node(&mut pruner, &[0, 1, 5].map(|on| row[(at + on) % 50].clone()), pc)).collect();
+        }
+        let levels = levels_within(300, &row[0], 49);
+        assert!((6..20).contains(&levels), "{levels}");
+        assert_eq!(levels_within(300, &row[0], 3), 3);
+        let Term::Node(cut) = pruner.cut(&row[0], levels) else { panic!() };
+        assert_eq!((cut.depth, spine(&row[0]).len()), (levels + 1, 50));
     }
 }
