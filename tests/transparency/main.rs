@@ -44,6 +44,11 @@ fn ways_out_of_handlers() {
 }
 
 #[test]
+fn tiles_masks_and_transactions() {
+    every_case_of("instructions/state.c", &["-O2"]);
+}
+
+#[test]
 fn posix_threads() {
     every_case_of("threads/pthreads.c", &["-O2"]);
 }
