@@ -336,8 +336,8 @@ impl Lowering<'_> {
             }
             (Halves::Insert, _) => {
                 let value = self.builder.read_lane(from, 0, Type::B16);
-                let into = source(self.builder, self.instr, last - (last > 1) as u32, self.options)?;
-                let into = if last == 1 { Source::Register(register(self.instr.op0_register())?) } else { into };
+                // The operand before the last: the destination itself in the legacy form.
+                let into = source(self.builder, self.instr, last - 1, self.options)?;
                 let mut results: Vec<Option<Value>> =
                     self.builder.read_lanes(into, Type::B16, 8).into_iter().map(Some).collect();
                 results[immediate] = Some(value);

@@ -165,7 +165,6 @@ impl Lowering<'_> {
         let candidates: Vec<Vec<Value>> = match operand(self.builder, self.instr, 1)? {
             Operand::Register(reg) => vec![self.builder.read_lanes(Source::Register(reg), ty, count); count],
             Operand::Memory { addr, .. } => {
-                let addr = Addr { ..addr };
                 let left = self.left(ty, count)?;
                 let recall = |lowering: &mut Self, bits: Value, element: usize| {
                     let addr = at(addr, ty.bytes() * element);
