@@ -9,10 +9,10 @@
 use crate::context::{Context, Mode};
 use crate::emit::Interrupted;
 use crate::exits::{Exit, Exits};
-use crate::guest::Guest;
 use crate::launch::{registers, set_registers};
 use crate::storms::{has_moved, processor_time};
 use crate::stubs::Stubs;
+use crate::syscalls::SYSCALL_BYTES;
 use crate::thread::Thread;
 use crate::tracer::{Task, Tracer, is_busy, wait};
 use libc::user_regs_struct as Registers;
@@ -51,9 +51,6 @@ enum Instead {
 
 /// Steps after which a thread that still stands nowhere is let go on without its signal, which comes again.
 const MANY_STEPS: usize = 100_000;
-const TRAP_FLAG: u64 = 1 << 8;
-/// The saved flags in the frame that a handler finds on its stack: a return address and a ucontext, where they follow rip (Linux, asm/sigcontext.h).
-const FRAME_FLAGS: u64 = 8 + 40 + 17 * 8;
 
 /// From here on signals queue; of others one waits at a time (signal(7)).
 const FIRST_QUEUED: i32 = 32;
@@ -120,7 +117,7 @@ impl Tracer<'_, '_> {
         let (Ok(regs), Some(stubs)) = (registers(tid), stubs) else { return Err(Instead::Resumed) };
         let aside = Registers { rip: stubs.start, orig_rax: u64::MAX, ..regs };
         set_registers(tid, &aside).map_err(|_| Instead::Resumed)?;
-        let stepped = self.step(tid, 0);
+        let stepped = self.step(tid);
         // Also if something came between: it then stands where it stood.
         let _ = set_registers(tid, &regs);
         stepped
@@ -139,7 +136,13 @@ impl Tracer<'_, '_> {
             };
             let undelivered = &mut self.tasks.get_mut(&tid)?.undelivered;
             match outcome {
-                Ok(()) => {}
+                Ok(()) if undelivered.is_empty() => {}
+                // The stop in which it has entered the handler is none from which another signal can be handed to it.
+                Ok(()) => match self.step_aside(tid, thread) {
+                    Ok(()) => {}
+                    Err(Instead::Event(who, status)) => return Some((who, status)),
+                    Err(_) => return None,
+                },
                 Err(Instead::Resumed) => return None,
                 Err(Instead::Fault(fault)) => {
                     undelivered.push_front(signal);
@@ -209,7 +212,7 @@ impl Tracer<'_, '_> {
                     raised = false;
                     // Others wait meanwhile, in the kernel's order.
                     others = others.or_else(|| block_others(tid));
-                    if let Err(instead) = self.step(tid, 0) {
+                    if let Err(instead) = self.step(tid) {
                         outcome = Err(instead);
                         break;
                     }
@@ -229,29 +232,32 @@ impl Tracer<'_, '_> {
         unsafe { libc::syscall(libc::SYS_tkill, tid, signal.number) };
     }
 
-    /// The kernel builds the frame; the thread stops at the handler's first instruction and is sent to its translation.
+    /// The kernel builds the frame; the thread stops at the handler's first instruction and is sent to its translation. If another thread has
+    /// had the signal ignored meanwhile there is no frame, and it is sent to the translation of where it stands.
     fn enter_handler(&mut self, tid: i32, thread: &Thread, signal: &Signal, mode: Mode) -> Result<(), Instead> {
         set_signal_info(tid, signal);
-        let own_flags = registers(tid).map_or(0, |regs| regs.eflags);
-        self.step(tid, signal.number)?;
-        let Ok(mut regs) = registers(tid) else { return Err(Instead::Resumed) };
-        // Before a `popf`, Linux takes the trap flag that steps for the guest's own, and leaves it in the frame.
-        let guest = Guest::new(tid);
-        let place = regs.rsp.wrapping_add(FRAME_FLAGS);
-        if let Some(flags) = guest.read_u64(place).filter(|flags| flags & TRAP_FLAG & !own_flags != 0) {
-            guest.write(place, &(flags & !TRAP_FLAG).to_le_bytes());
+        // SAFETY: a ptrace call on a stopped task. It stops again before it runs any instruction: those here are the guest's own.
+        unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, tid, 0, 0) };
+        self.resume(tid, libc::PTRACE_CONT, signal.number);
+        let Some((who, status)) = wait(tid) else { return Err(Instead::Resumed) };
+        if !libc::WIFSTOPPED(status) {
+            return Err(Instead::Event(who, status));
         }
-        let Some(stubs) = thread.process.space().stubs(|_| true) else { return Err(Instead::Resumed) };
+        let (Ok(mut regs), Some(stubs)) = (registers(tid), thread.process.space().stubs(|_| true)) else {
+            return Err(Instead::Resumed);
+        };
+        restart(&mut regs);
         let context = thread.memory.context();
         context.exit = Exits::miss(mode) as u64;
         context.argument = regs.rip;
         regs.rip = stubs.request;
-        set_registers(tid, &regs).map_err(|_| Instead::Resumed)
+        set_registers(tid, &regs).map_err(|_| Instead::Resumed)?;
+        let interrupted = status >> 16 == libc::PTRACE_EVENT_STOP && libc::WSTOPSIG(status) == libc::SIGTRAP;
+        if interrupted { Ok(()) } else { Err(Instead::Event(who, status)) }
     }
 
-    /// One step, with a signal to deliver or none.
-    fn step(&mut self, tid: i32, signal: i32) -> Result<(), Instead> {
-        self.resume(tid, libc::PTRACE_SINGLESTEP, signal);
+    fn step(&mut self, tid: i32) -> Result<(), Instead> {
+        self.resume(tid, libc::PTRACE_SINGLESTEP, 0);
         loop {
             let Some((who, status)) = wait(tid) else { return Err(Instead::Resumed) };
             if !libc::WIFSTOPPED(status) {
@@ -442,8 +448,29 @@ fn set_signal_info(tid: i32, signal: &Signal) {
 }
 
 /// Codes of a SIGTRAP that comes of stepping: behind a system call, behind any other instruction, behind a branch
-/// (asm-generic/siginfo.h: TRAP_BRKPT, TRAP_TRACE, TRAP_BRANCH), and into a handler. The guest's own int3 has another.
-const STEPPED: [i32; 4] = [1, 2, 3, libc::SIGTRAP];
+/// (asm-generic/siginfo.h: TRAP_BRKPT, TRAP_TRACE, TRAP_BRANCH). The guest's own int3 has another.
+const STEPPED: [i32; 3] = [1, 2, 3];
+
+/// A system call that a signal interrupted is made again if no handler runs (Linux, asm/signal.c). The kernel would do it with the registers
+/// that the thread has when it goes on, which are to lead into our code.
+fn restart(regs: &mut Registers) {
+    let call = match -(regs.rax as i64) {
+        _ if (regs.orig_rax as i64) < 0 => None,
+        ERESTARTSYS | ERESTARTNOINTR | ERESTARTNOHAND => Some(regs.orig_rax),
+        ERESTART_RESTARTBLOCK => Some(libc::SYS_restart_syscall as u64),
+        _ => None,
+    };
+    if let Some(call) = call {
+        (regs.rax, regs.rip) = (call, regs.rip - SYSCALL_BYTES);
+    }
+    regs.orig_rax = u64::MAX;
+}
+
+/// linux/errno.h
+const ERESTARTSYS: i64 = 512;
+const ERESTARTNOINTR: i64 = 513;
+const ERESTARTNOHAND: i64 = 514;
+const ERESTART_RESTARTBLOCK: i64 = 516;
 
 /// Raised by the instruction at which the thread stands, not sent by somebody (sigaction(2): codes above 0 are the kernel's).
 fn is_raised(signal: &Signal) -> bool {

@@ -25,7 +25,7 @@ const FRAME_RIP: u64 = 40 + 16 * 8;
 const ARCH_SET_GS: u64 = 0x1001;
 const ARCH_GET_GS: u64 = 0x1004;
 /// `syscall` is two bytes long.
-const SYSCALL_BYTES: u64 = 2;
+pub const SYSCALL_BYTES: u64 = 2;
 
 impl Service {
     /// The guest is about to make a system call. Unless told otherwise it makes it, and goes on at the continuation.

@@ -269,6 +269,52 @@ static void ignored(void)
     check(end_of(child) == 1000 + SIGUSR2);
 }
 
+static volatile int finished;
+
+static void *raises(void *unused)
+{
+    volatile uint64_t words[128];
+    for (int i = 0; i < 128; i++)
+        words[i] = ~0ul;
+    while (!finished) {
+        raise(SIGUSR1);
+        for (int i = 0; i < 128; i++)
+            expect(words[i] == ~0ul);
+    }
+    return unused;
+}
+
+static void *reads_and_sleeps(void *unused)
+{
+    char byte = 0;
+    struct timespec rest = {0, 10000000};
+    while (!finished)
+        expect(nanosleep(&rest, NULL) == 0 || errno == EINTR);
+    expect(read(ends[0], &byte, 1) == 1 && byte == 'x');
+    return unused;
+}
+
+/* A signal that is ignored when it arrives, although it was handled when it was sent. */
+static void ignored_on_its_way(void)
+{
+    pthread_t raiser, reader;
+    if (pipe(ends) != 0)
+        abort();
+    handle(SIGUSR1, counts, SA_RESTART);
+    pthread_create(&raiser, NULL, raises, NULL);
+    pthread_create(&reader, NULL, reads_and_sleeps, NULL);
+    for (int i = 0; i < 20000; i++) {
+        handle(SIGUSR1, counts, SA_RESTART);
+        if (i % 20 == 0)
+            pthread_kill(reader, SIGUSR1);
+        signal(SIGUSR1, SIG_IGN);
+        finished = i > 15000;
+    }
+    pthread_join(raiser, NULL);
+    check(write(ends[1], "x", 1) == 1);
+    pthread_join(reader, NULL);
+}
+
 static void old_actions(void)
 {
     struct sigaction action, old;
@@ -292,7 +338,7 @@ int main(int argc, char **argv)
         {"no defer", no_defer}, {"defer", defer}, {"reset hand", reset_hand},
         {"nested", nested}, {"mask of the action", mask_of_the_action}, {"pending", pending},
         {"mask in a hail", mask_in_a_hail},
-        {"ignored", ignored}, {"old actions", old_actions}, {0},
+        {"ignored", ignored}, {"ignored on its way", ignored_on_its_way}, {"old actions", old_actions}, {0},
     };
     return run_cases(cases, argc, argv);
 }
