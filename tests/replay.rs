@@ -238,9 +238,8 @@ fn numpy(name: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn numpys_arithmetic_and_halves() {
+fn numpys_halves() {
     numpy("numpy-half", &["core/tests/test_half:special or arithmetic or spacing", "core/tests/test_getlimits"]);
-    numpy("numpy-loops", &["core/tests/test_umath:Hypot or Ldexp or Frexp"]);
 }
 
 macro_rules! long_numpy_tests {
