@@ -152,30 +152,41 @@ impl Service {
         action: impl FnOnce(&mut Translator, usize) -> T,
     ) -> Result<T, WentNative> {
         let space = self.space();
-        let (piece, start) = {
+        loop {
+            let (piece, start) = {
+                let mut translator = space.lock();
+                translator.guest.tid = self.thread.tid;
+                if let Some(zone) = translator.room_for(pc) {
+                    return Ok(self.run_in(&mut translator, zone, action));
+                }
+                translator.guest.forget_mappings();
+                let mappings = translator.guest.mappings();
+                if mappings.iter().all(|mapping| !(mapping.executable && mapping.contains(pc))) {
+                    // No code: it is to fault where it would natively.
+                    return Err(WentNative::Instruction);
+                }
+                let start = place_zone(pc, mappings.iter().map(|m| (m.start, m.end))).ok_or(WentNative::NoRoom)?;
+                (translator.cache.piece().ok_or(WentNative::NoRoom)?, start)
+            };
+            if self.context().restricted != 0 {
+                return Err(WentNative::NoRoom);
+            }
+            // The translator is free meanwhile: nobody else is kept waiting for this guest. So another thread, of the guest or of ours,
+            // may take the gap.
+            match self.guest_syscall(reserve(start, crate::cache::ZONE_BYTES)) {
+                reserved if reserved == start => {}
+                TAKEN => continue,
+                _ => return Err(WentNative::NoRoom),
+            }
+            if self.guest_syscall(piece.map_at(start)) != start {
+                return Err(WentNative::NoRoom);
+            }
+            self.account(crate::cache::ZONE_BYTES);
             let mut translator = space.lock();
-            translator.guest.tid = self.thread.tid;
-            if let Some(zone) = translator.room_for(pc) {
-                return Ok(self.run_in(&mut translator, zone, action));
-            }
-            translator.guest.forget_mappings();
-            let mappings = translator.guest.mappings();
-            if mappings.iter().all(|mapping| !(mapping.executable && mapping.contains(pc))) {
-                // No code: it is to fault where it would natively.
-                return Err(WentNative::Instruction);
-            }
-            let start = place_zone(pc, mappings.iter().map(|m| (m.start, m.end))).ok_or(WentNative::NoRoom)?;
-            (translator.cache.piece().ok_or(WentNative::NoRoom)?, start)
-        };
-        // The translator is free meanwhile: nobody else is kept waiting for this guest.
-        if self.context().restricted != 0 || self.guest_syscall(piece.map_at(start)) != start {
-            return Err(WentNative::NoRoom);
+            let zone = translator.cache.add_zone(start, piece);
+            space.add_stubs(translator.cache.zones[zone].stubs);
+            return Ok(self.run_in(&mut translator, zone, action));
         }
-        self.account(crate::cache::ZONE_BYTES);
-        let mut translator = space.lock();
-        let zone = translator.cache.add_zone(start, piece);
-        space.add_stubs(translator.cache.zones[zone].stubs);
-        Ok(self.run_in(&mut translator, zone, action))
     }
 
     /// What is done here decides where the thread goes on: from there it is in code of this generation.
@@ -255,3 +266,12 @@ impl Service {
         }
     }
 }
+
+/// The system call that takes a range of addresses if nothing is there.
+fn reserve(start: u64, bytes: u64) -> [u64; 7] {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    [libc::SYS_mmap as u64, start, bytes, libc::PROT_NONE as u64, flags as u64, u64::MAX, 0]
+}
+
+/// What it returns if something is.
+const TAKEN: u64 = -(libc::EEXIST as i64) as u64;

@@ -2,6 +2,7 @@
 #include "../guest.h"
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -168,6 +169,37 @@ static void main_leaves_first(void)
     pthread_exit(NULL);
 }
 
+static unsigned char *far_code;
+
+static void *enters_far_code(void *argument)
+{
+    pthread_barrier_wait(&barrier);
+    return (void *)(intptr_t)((int (*)(void))(far_code + (intptr_t)argument * 64))();
+}
+
+/* Threads come at the same moment to code that lies far from all that ran before. */
+static void far_code_at_once(void)
+{
+    static const unsigned char returns_7[] = {0xb8, 7, 0, 0, 0, 0xc3};
+    int right = 0;
+    pthread_barrier_init(&barrier, NULL, 4);
+    for (uintptr_t round = 0; round < 24; round++) {
+        pthread_t threads[4];
+        far_code = mmap((void *)(0x100000000000 + (round << 33)), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (int i = 0; i < 4; i++)
+            memcpy(far_code + i * 64, returns_7, sizeof returns_7);
+        expect(mprotect(far_code, 4096, PROT_READ | PROT_EXEC) == 0);
+        for (intptr_t i = 0; i < 4; i++)
+            pthread_create(&threads[i], NULL, enters_far_code, (void *)i);
+        for (int i = 0; i < 4; i++) {
+            void *value;
+            pthread_join(threads[i], &value);
+            right += (intptr_t)value == 7;
+        }
+    }
+    check(right == 24 * 4);
+}
+
 static void *exits_deep(void *unused)
 {
     if (unused)
@@ -280,6 +312,7 @@ int main(int argc, char **argv)
         {"300 at once", three_hundred_at_once},
         {"detached", detached},
         {"main leaves first", main_leaves_first},
+        {"far code at once", far_code_at_once},
         {"last thread ends the process", last_thread_ends_the_process},
         {"thread-local destructors", thread_local_destructors},
         {"two threads at work", two_threads_at_work},
