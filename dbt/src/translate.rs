@@ -59,6 +59,8 @@ pub struct Translator {
     leaves: FxHashMap<u64, u64>,
     /// What the table of jumps has entries for.
     jump_entries: FxHashSet<Key>,
+    /// Jumps to entries out of reach, by the zone that they lie in and the entry.
+    far_jumps: FxHashMap<(usize, u64), u64>,
     /// The generation of the exits from a number on.
     exits_from: VecDeque<(u64, i32)>,
     infos: InstructionInfoFactory,
@@ -90,6 +92,7 @@ impl Translator {
             continuations: FxHashMap::default(),
             leaves: FxHashMap::default(),
             jump_entries: FxHashSet::default(),
+            far_jumps: FxHashMap::default(),
             exits_from: VecDeque::new(),
             infos: InstructionInfoFactory::new(),
             marked: None,
@@ -118,6 +121,7 @@ impl Translator {
             continuations: self.continuations.clone(),
             leaves: self.leaves.clone(),
             jump_entries: self.jump_entries.clone(),
+            far_jumps: self.far_jumps.clone(),
             exits_from: self.exits_from.clone(),
             infos: InstructionInfoFactory::new(),
             marked: None,
@@ -209,6 +213,7 @@ impl Translator {
         }
         self.copies.clear();
         self.jump_entries.clear();
+        self.far_jumps.clear();
         self.reset_tables();
         self.cache.generation += 1;
         self.exits_from.push_back((self.cache.generation, self.exits.next()));
