@@ -95,9 +95,10 @@ enum Cold {
         than: Key,
         entry: u64,
     },
+    /// No room for a record: what begins at `resume` begins again with the next chunk.
     RingFull {
         label: DynamicLabel,
-        resume: u64,
+        resume: DynamicLabel,
     },
     /// The source of a block is no longer what was translated.
     Changed {
@@ -310,8 +311,8 @@ impl Emitter {
                     dynasm!(self.asm.ops; .arch x64; .u64 end);
                 }
                 Cold::RingFull { label, resume } => {
-                    dynasm!(self.asm.ops; .arch x64; =>label; gs mov rcx, [at::spill(0)]);
-                    self.ask(|_| Exit::RingFull { resume });
+                    dynasm!(self.asm.ops; .arch x64; =>label; lea rcx, [=>resume]; gs mov [at::RESUME], rcx);
+                    self.asm.jump(self.stubs.next_chunk);
                 }
                 Cold::Changed { label, key } => {
                     dynasm!(self.asm.ops; .arch x64; =>label);

@@ -78,8 +78,8 @@ impl Emitter {
         instrs: &[Instruction],
         pc: Option<u64>,
     ) -> Scratch {
-        let resume = self.asm.here();
-        let full = self.asm.ops.new_dynamic_label();
+        let [resume, full] = [(); 2].map(|()| self.asm.ops.new_dynamic_label());
+        dynasm!(self.asm.ops; .arch x64; =>resume);
         let mut unused = (0..16u8).filter(|n| *n != RSP && used & (1 << n) == 0).collect::<Vec<_>>();
         unused.sort_by_key(|n| *n != RCX);
         let vex = instrs.iter().any(|instr| instr.encoding() != EncodingKind::Legacy);
