@@ -106,7 +106,8 @@ impl Shared {
 /// Cursor and current chunk are the guest's while it runs. What reads or writes them here is for when it waits, or is no more.
 impl Ring {
     pub fn new(piece: Arc<Piece>) -> Ring {
-        let ring = Ring(Arc::new(Shared { piece, taken: Mutex::new(Taken { next: 0, out: 0 }), freed: Condvar::new() }));
+        let ring =
+            Ring(Arc::new(Shared { piece, taken: Mutex::new(Taken { next: 0, out: 0 }), freed: Condvar::new() }));
         for chunk in 0..CHUNKS {
             ring.0.piece.write(at::FULL as usize + (start_of(chunk) + ROOM) / GRAIN, &[1]);
             let state = ChunkState {
@@ -135,7 +136,8 @@ impl Ring {
         let mut taken = self.0.lock();
         let number = taken.next;
         // All of them may be out: then this one is, too.
-        let end = Some(self.0.state(number).end.load(Ordering::Acquire)).filter(|end| *end != 0 && taken.out < CHUNKS)?;
+        let end =
+            Some(self.0.state(number).end.load(Ordering::Acquire)).filter(|end| *end != 0 && taken.out < CHUNKS)?;
         *taken = Taken { next: (number + 1) % CHUNKS, out: taken.out + 1 };
         Some(Chunk { ring: self.0.clone(), number, len: Shared::len(number, end) })
     }
@@ -219,17 +221,18 @@ mod tests {
     fn chunks_are_taken_in_order_and_filled_again_when_they_are_dropped() {
         let ring = ring();
         assert!(ring.take().is_none());
-        for number in 0..CHUNKS as u8 {
-            assert!(ring.append(&[number, 2, 3]));
-            assert_eq!(next_chunk(&ring), usize::from(number) + 1 < CHUNKS);
-        }
-        let chunks: Vec<Chunk> = std::iter::from_fn(|| ring.take()).collect();
-        for (number, chunk) in chunks.iter().enumerate() {
+        let mut chunks = Vec::new();
+        for number in 0..CHUNKS {
+            assert!(ring.append(&[number as u8, 2, 3]));
+            // After the last comes the first, which is still out.
+            assert_eq!(next_chunk(&ring), number + 1 < CHUNKS);
+            let chunk = ring.take().expect("one was handed over");
             let mut bytes = Vec::new();
             chunk.read_into(&mut bytes);
             assert_eq!((chunk.number, bytes), (number, vec![number as u8, 2, 3]));
+            assert!(ring.take().is_none());
+            chunks.push(chunk);
         }
-        assert_eq!(chunks.len(), CHUNKS);
         let reader = std::thread::spawn(move || drop(chunks));
         ring.make_room();
         assert!(!ring.has_rest() && ring.rest().0 == 0);

@@ -15,10 +15,10 @@ use crate::modules::{Loaded, Modules};
 use crate::tables::{Lookup, Tables};
 use crate::thread::Thread;
 use fpgrind_analysis::log::Event;
-use fpgrind_frontend_x86::{LiftOptions, lift};
+use fpgrind_frontend_x86::{LiftOptions, lift, lift_loop};
 use fpgrind_ir::Block;
 use fpgrind_wrappers::Wrapper;
-use iced_x86::InstructionInfoFactory;
+use iced_x86::{Instruction, InstructionInfoFactory};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -246,15 +246,15 @@ impl Translator {
         let source = source.map(<[u8]>::to_vec);
         let mut emitter = Emitter::new(entry, self.cache.zones[zone].stubs, 0, self.logging.is_some());
         emitter.marks = Some(Vec::new());
-        let decoded = match &source {
+        let mut decoded = match &source {
             Some(bytes) => decode(key.0, bytes, key.1, Writes::EndBlocks, &mut self.infos),
             None => self.decode(key, false).0,
         };
-        let block = self.describe(&decoded, key.1);
+        let record = Record::new(self.describe(&mut decoded, key.1), |_| 0);
         if source.is_some() {
             emitter.verify(&decoded, key);
         }
-        emitter.body(&decoded, block.as_ref().map(|block| Record { number: 0, block }));
+        emitter.body(&decoded, record.as_ref());
         emitter.end(&decoded, key.1, None);
         emitter.marks
     }
@@ -390,30 +390,45 @@ impl Translator {
         decode(pc, &bytes[..read], mode, Writes::AreNothing, &mut self.infos)
     }
 
-    /// What a block does to floats, if it is to leave a record.
-    fn describe(&mut self, decoded: &Decoded, mode: Mode) -> Option<Block> {
-        let logging = self.logging?;
-        let first = decoded.instrs.first()?.ip();
+    /// What a block does to floats, if it is to leave a record. If it is a loop it may be unrolled; then it is one of several.
+    fn describe(&mut self, decoded: &mut Decoded, mode: Mode) -> Vec<Block> {
+        let (Some(logging), Some(first)) = (self.logging, decoded.instrs.first().map(Instruction::ip)) else {
+            return Vec::new();
+        };
         // How a program computes is set by functions of the C library: fesetround and the like.
         let quiet = self.modules.at(first).is_some_and(|module| module.quiet) && !decoded.sets_rounding();
         if mode == Mode::Quiet || quiet {
-            return None;
+            return Vec::new();
         }
         let guest = std::cell::RefCell::new(&mut self.guest);
         let constants = |address: u64, buffer: &mut [u8]| {
             let mut guest = guest.borrow_mut();
             guest.is_constant(address, buffer.len()) && guest.read(address, buffer)
         };
-        let block = lift(&decoded.instrs, &LiftOptions { check: logging.check, constants: &constants });
-        (block.record != 0).then_some(block)
+        let options = LiftOptions { check: logging.check, constants: &constants };
+        let block = lift(&decoded.instrs, &options);
+        if block.record == 0 {
+            return Vec::new();
+        }
+        let once = decoded.instrs.len();
+        let times = decoded.unroll();
+        if times > 1
+            && let Some(blocks) = lift_loop(&decoded.instrs, times, &options)
+        {
+            return blocks;
+        }
+        decoded.instrs.truncate(once);
+        vec![block]
     }
 
-    /// Numbers a block and tells the log's consumer of it.
-    fn announce(&mut self, block: Block) -> (u32, Block) {
-        let number = self.publisher.next_block();
+    /// Numbers blocks that write one record, and tells the log's consumer of them.
+    fn announce(&mut self, blocks: Vec<Block>) -> Option<Record> {
         let process = self.residents.first().map_or(0, |thread| thread.process.number);
-        self.publisher.send(Event::Block { process, number, block: block.clone() });
-        (number, block)
+        Record::new(blocks, |block| {
+            let number = self.publisher.next_block();
+            self.publisher.send(Event::Block { process, number, block: block.clone() });
+            number
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::blocks::{Chain, Link, PAGE_SHIFT};
 use crate::context::Mode;
 use crate::copies::Copy;
 use crate::decode::{Decoded, End};
-use crate::emit::{Emitter, Record, TableEntry, WrapperRecords};
+use crate::emit::{Emitter, TableEntry, WrapperRecords};
 use crate::exits::Key;
 use crate::wrapping::wrapper_blocks;
 use std::collections::VecDeque;
@@ -161,16 +161,17 @@ impl Translator {
             if mode == Mode::Logged
                 && let Some(function) = self.modules.function(pc)
             {
-                let [enter, leave] = wrapper_blocks(pc, function).map(|block| block.map(|block| self.announce(block)));
+                let [enter, leave] =
+                    wrapper_blocks(pc, function).map(|block| self.announce(block.into_iter().collect()));
                 batch.emitter.wrapped(pc, function, &WrapperRecords { enter, leave });
                 pages.push(pc >> PAGE_SHIFT);
                 queue.push_back((pc, Mode::Quiet));
                 break;
             }
-            let (decoded, read_pages) = self.decode((pc, mode), volatile);
+            let (mut decoded, read_pages) = self.decode((pc, mode), volatile);
             pages.extend(read_pages);
-            let described = self.describe(&decoded, mode).map(|block| self.announce(block));
-            let record = described.as_ref().map(|(number, block)| Record { number: *number, block });
+            let blocks = self.describe(&mut decoded, mode);
+            let record = self.announce(blocks);
             // A call that is translated already is not translated again: returns can enter behind one only.
             let called = decoded.call().filter(|call| !volatile && *call != pc && !self.is_new(batch, (*call, mode)));
             batch.emitter.align(&decoded, pc, pc == key.0);
@@ -183,7 +184,7 @@ impl Translator {
             {
                 self.copies.insert(mode, copy);
             }
-            batch.emitter.body(&decoded, record);
+            batch.emitter.body(&decoded, record.as_ref());
             if let Some(call) = called {
                 batch.emitter.go_on_at((call, mode));
                 break;
