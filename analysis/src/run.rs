@@ -146,7 +146,7 @@ impl<R: Real> Running<'_, R> {
                 let words = frame.values[*image].bits;
                 let number = top_of(words).wrapping_add(*number);
                 frame.values[index] = match live {
-                    _ if is_empty(words, number) => Value::plain(INDEFINITE),
+                    _ if is_empty(words, number) => Value::plain(fpgrind_ir::X87_INDEFINITE),
                     true => thread.registers.x87(number, bits, &mut totals.stale_shadows),
                     false => Value::plain(bits),
                 };
@@ -357,9 +357,6 @@ impl<R: Real> Running<'_, R> {
         native
     }
 }
-
-/// The NaN that is read from an empty register of the x87 (SDM volume 1, "Stack Overflow or Underflow Exception").
-const INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
 
 /// The top of the x87's stack, out of an image's first eight bytes.
 fn top_of(words: u128) -> u8 {
