@@ -3,7 +3,7 @@
 use crate::guest::Mapping;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
-use fpgrind_wrappers::{Wrapper, is_math_module, is_quiet_module, wrapper};
+use fpgrind_wrappers::{Wrapper, is_math_module, is_quiet_module, is_reserved, wrapper};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
@@ -17,6 +17,12 @@ pub enum Function {
     Wrapped(Wrapper),
     /// An IFUNC resolver: the function it returns is the one that is wrapped. In glibc nearly all of libm is reached so.
     Resolver(Wrapper),
+}
+
+/// Which functions are looked for.
+struct Found {
+    only_reserved: bool,
+    inside_math: bool,
 }
 
 #[derive(Clone, Default)]
@@ -95,19 +101,23 @@ impl Modules {
         }
         // A dynamic executable's own `log` is as likely a logger as a logarithm: there the C library's functions are
         // in the C library. A static executable contains them.
-        if quiet || file.dynamic_symbols().next().is_none() {
-            self.find_functions(&file, &module, inside_math);
-        }
+        // What only compilers' libraries call so can be anywhere.
+        let only_reserved = !quiet && file.dynamic_symbols().next().is_some();
+        self.find_functions(&file, &module, Found { only_reserved, inside_math });
         module
     }
 
-    fn find_functions(&mut self, file: &object::File, module: &Module, inside_math: bool) {
+    fn find_functions(&mut self, file: &object::File, module: &Module, Found { only_reserved, inside_math }: Found) {
         for symbol in file.dynamic_symbols().chain(file.symbols()) {
             if symbol.is_undefined() {
                 continue;
             }
             let address = symbol.address().wrapping_add(module.bias);
-            let Some(wrapper) = symbol.name().ok().and_then(wrapper) else { continue };
+            let Ok(name) = symbol.name() else { continue };
+            if only_reserved && !is_reserved(name) {
+                continue;
+            }
+            let Some(wrapper) = wrapper(name) else { continue };
             if inside_math && matches!(wrapper, Wrapper::Math(_)) || !(module.start..module.end).contains(&address) {
                 continue;
             }
