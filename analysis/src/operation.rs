@@ -231,6 +231,15 @@ impl<R: Real> Operations<R> {
         self.operate(Request { operator: Operator::Add, ty, args, native: bits, at, site: None, mode, called: false })
     }
 
+    /// What a function computed that nobody here can compute: it is right, whatever its arguments are.
+    pub fn opaque(&mut self, operator: Operator, ty: Type, mut args: Args<R>, native: u128, at: LocationId) -> Term<R> {
+        self.count += 1;
+        let depth = self.pruner.depth_over(&mut args);
+        let (bits, real) = (Bits::new(native), R::exactly(self.precision, Number::new(ty, native)));
+        let influences = Influences::NONE;
+        Term::Node(Rc::new(Node { operator, ty, depth, influences, at, bits, real, rounded: bits, ulps: 0, args }))
+    }
+
     /// A double operation on what was rounded to a single: that rounding is no error among singles, but it is one here. So it is
     /// with other formats.
     fn blame_narrow(&mut self, arg: &Term<R>, influences: Influences, mode: Mode) -> Influences {

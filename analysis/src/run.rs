@@ -349,6 +349,9 @@ impl<R: Real> Running<'_, R> {
         {
             return Value::of_term(arg.clone());
         }
+        if let Operator::Opaque(_) = operator {
+            return Value::of_term(books.operations.opaque(operator, ty, args, native, at));
+        }
         if !books.operations.is_plausible(operator, ty, &args, native) {
             books.totals.misnamed_calls += 1;
             return Value::plain(native);

@@ -81,6 +81,7 @@
 //! The verifier ([`verify`]) runs between passes in debug builds. It is cheap, and a wrong block is far easier to
 //! understand where it is made than where it is run.
 
+mod blackbox;
 mod block;
 mod operator;
 mod parse;
@@ -89,6 +90,7 @@ mod text;
 mod types;
 mod verify;
 
+pub use blackbox::BlackBox;
 pub use block::{
     Addr, BitOp, Block, Cond, Guard, GuestInstr, Op, Outcome, Relation, Rounding, Rule, Slot, Stmt, Test, Value, When,
 };

@@ -1,22 +1,35 @@
 //! The operations on floats that the analysis knows, whether an instruction or a library function performs them.
 
+use crate::BlackBox;
+
 macro_rules! operators {
     ($($variant:ident $name:literal $arity:literal;)*) => {
         /// An operation on floats. One enumeration for instructions and library functions, so that what is said
         /// about an operation (its real counterpart, its name in FPCore, its arity) is said once.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-        pub enum Operator { $($variant,)* }
+        pub enum Operator {
+            $($variant,)*
+            /// A function of which only the name is known.
+            Opaque(BlackBox),
+        }
 
         impl Operator {
+            /// All that are known here, without black boxes.
             pub const ALL: &[Operator] = &[$(Operator::$variant,)*];
 
             /// The name in the IR's text form: FPCore's where it is a word.
             pub fn name(self) -> &'static str {
-                match self { $(Operator::$variant => $name,)* }
+                match self {
+                    $(Operator::$variant => $name,)*
+                    Operator::Opaque(function) => function.described().0,
+                }
             }
 
             pub fn arity(self) -> usize {
-                match self { $(Operator::$variant => $arity,)* }
+                match self {
+                    $(Operator::$variant => $arity,)*
+                    Operator::Opaque(function) => function.described().1,
+                }
             }
         }
     };
@@ -176,7 +189,8 @@ pub const MAX_ARITY: usize = 4;
 
 impl Operator {
     pub fn from_name(name: &str) -> Option<Operator> {
-        Operator::ALL.iter().copied().find(|op| op.name() == name)
+        let known = Operator::ALL.iter().copied().find(|op| op.name() == name);
+        known.or_else(|| BlackBox::find(name).map(Operator::Opaque))
     }
 
     /// The operator under which an operation is known to the reader, and which of its arguments are negated for it. Some
