@@ -125,8 +125,11 @@ impl Real for Mpfr {
             Kind::Finite { exponent, significand } => {
                 self.set_finite(negative, exponent as mpfr::exp_t, significand);
             }
-            // SAFETY: as above.
-            Kind::Nan => self.set(|this| unsafe { mpfr::set_nan(this) }),
+            // SAFETY: as above. copysign looks at a NaN's sign.
+            Kind::Nan => self.set(|this| unsafe {
+                mpfr::set_nan(this);
+                this.sign = sign;
+            }),
             Kind::Infinite => self.set(|this| unsafe { mpfr::set_inf(this, sign) }),
             Kind::Zero => self.set(|this| unsafe { mpfr::set_zero(this, sign) }),
         }

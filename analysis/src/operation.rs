@@ -90,8 +90,9 @@ impl<R: Real> Operations<R> {
     /// What the best library there could be computes on these floats, of any formats.
     fn library(&mut self, operator: Operator, ty: Type, args: &[Number], mode: Mode) -> u128 {
         let from = args.first().map_or(ty, |arg| arg.ty);
-        // The x87's own functions are less exact than a library's.
-        if ty != Type::F80 && args.iter().all(|arg| arg.ty == ty) {
+        // The x87's own functions are less exact than a library's, and instructions for the lesser and the greater see NaN otherwise.
+        let differs = ty == Type::F80 || matches!(operator, Operator::Min | Operator::Max);
+        if !differs && args.iter().all(|arg| arg.ty == ty) {
             let bits: SmallVec<[u128; MAX_ARITY]> = args.iter().map(|arg| arg.bits).collect();
             return self.native(operator, from, ty, &bits, mode);
         }

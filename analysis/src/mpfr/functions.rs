@@ -98,13 +98,15 @@ unsafe fn ldexp(r: &mut mpfr_t, a: *const mpfr_t, b: *const mpfr_t) -> c_int {
     }
 }
 
-/// A Bessel function, where MPFR computes it in reasonable time: it takes as many steps, and as many bits, as the order or the argument
-/// is large. No real is better than one that takes hours.
+/// A Bessel function, where MPFR computes it in reasonable time: for a large order it sums a series, with as many terms, and as many bits, as
+/// the order or the argument is large. No real is better than one that takes hours.
 unsafe fn bessel(r: &mut mpfr_t, order: c_long, a: *const mpfr_t, function: OfOrder) -> c_int {
-    const MAX_ORDER: c_long = 100_000;
-    const MAX_BITS: c_long = 64;
+    /// Orders, and exponents of arguments, for which the series does; and those for which there is another way.
+    const SERIES: (c_long, c_long) = (1000, 12);
+    const ASYMPTOTIC: (c_long, c_long) = (8, 64);
     unsafe {
-        let is_far = mpfr::regular_p(a) != 0 && mpfr::get_exp(a) as c_long > MAX_BITS;
-        if is_far || order.abs() > MAX_ORDER { nan(r) } else { function(r, order, a, RND) }
+        let exponent = if mpfr::regular_p(a) != 0 { mpfr::get_exp(a) as c_long } else { 0 };
+        let is_within = |(orders, exponents)| order.abs() <= orders && exponent <= exponents;
+        if is_within(SERIES) || is_within(ASYMPTOTIC) { function(r, order, a, RND) } else { nan(r) }
     }
 }
