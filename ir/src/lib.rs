@@ -96,6 +96,6 @@ pub use block::{
 };
 pub use operator::{MAX_ARITY, Operator};
 pub use parse::{ParseError, parse_block};
-pub use passes::{MAX_RECORD, assign_slots, eliminate_dead};
+pub use passes::{MAX_RECORD, assign_slots, eliminate_dead, share_record};
 pub use types::{GRANULE, MAX_OUT, Place, Reg, Type};
 pub use verify::{VerifyError, verify};
