@@ -11,6 +11,8 @@ mod functions;
 mod guest;
 #[path = "common/random.rs"]
 mod random;
+#[path = "libm/vectors.rs"]
+mod vectors;
 
 use big::Big;
 use functions::{FUNCTIONS, Meaning};
@@ -110,6 +112,17 @@ fn every_function_in_a_static_program() {
     for format in FORMATS {
         check(format, Reached::Linked, &["-static"]);
     }
+}
+
+#[test]
+fn every_lane_of_every_vector_function() {
+    let outcome = vectors::check();
+    let shown = outcome.wrong.iter().take(40).cloned().collect::<Vec<_>>().join("\n");
+    assert!(outcome.wrong.is_empty(), "{} of {} lanes\n{shown}", outcome.wrong.len(), outcome.lanes);
+    assert!(outcome.shadows > 1000 && outcome.shadows == outcome.lanes, "{}", outcome.shadows);
+    assert_eq!(outcome.findings.totals.operations, outcome.shadows as u64);
+    assert_eq!(outcome.findings.check_failures, []);
+    assert_eq!(outcome.findings.totals.corrupt_records, 0);
 }
 
 /// What is wrapped in the libm that is installed is in the table above, in each of its formats.

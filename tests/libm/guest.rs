@@ -94,7 +94,7 @@ pub struct Guest {
 }
 
 /// A tracer waits for whatever child of the process ends: one at a time.
-static ALONE: Mutex<()> = Mutex::new(());
+pub static ALONE: Mutex<()> = Mutex::new(());
 
 const ORDINARY: usize = 40;
 const SPECIAL: usize = 60;
@@ -122,7 +122,8 @@ impl Guest {
         let natively = run(native(&command("natively")), b"");
         assert_eq!(natively.status, 0, "{natively:?}");
         let address = address_of(&program, "out");
-        let (shadows, findings) = analyse(&command("here"), address, format.ty, slots);
+        let places: Vec<_> = (0..slots as u64).map(|slot| (address + 16 * slot, format.ty)).collect();
+        let (shadows, findings) = analyse(&command("here"), &places);
         let [results, here] =
             ["natively", "here"].map(|name| std::fs::read(folder.join(name)).expect("it was written"));
         let missing = natively.stdout.lines().filter_map(|line| line.parse().ok()).collect();
@@ -153,7 +154,8 @@ impl Guest {
     }
 }
 
-fn analyse(command: &[PathBuf], address: u64, ty: Type, slots: usize) -> (Vec<Option<Shadow>>, Findings) {
+/// Runs a program under fpgrind; the shadows that the floats at these places have at its end, and what was found.
+pub fn analyse(command: &[PathBuf], places: &[(u64, Type)]) -> (Vec<Option<Shadow>>, Findings) {
     let program = program::resolve(command.iter().map(|word| word.clone().into_os_string()).collect())
         .unwrap_or_else(|error| panic!("{error}"));
     let mut analysis = Analysis::new(Config { threshold: 0.0, ..Config::default() });
@@ -163,7 +165,7 @@ fn analyse(command: &[PathBuf], address: u64, ty: Type, slots: usize) -> (Vec<Op
     let ran = fpgrind_dbt::run(&program, &options, |event| {
         // When the process ends its shadows go with it.
         if let Event::ProcessEnded(process) = event {
-            shadows = (0..slots as u64).map(|slot| analysis.memory(process, address + 16 * slot, ty)).collect();
+            shadows = places.iter().map(|(address, ty)| analysis.memory(process, *address, *ty)).collect();
         }
         analysis.event(event);
     });
@@ -171,7 +173,8 @@ fn analyse(command: &[PathBuf], address: u64, ty: Type, slots: usize) -> (Vec<Op
     (shadows, analysis.finish())
 }
 
-fn address_of(program: &Path, name: &str) -> u64 {
+/// The address of a variable of a program.
+pub fn address_of(program: &Path, name: &str) -> u64 {
     let data = std::fs::read(program).expect("it was built");
     let file = object::File::parse(&*data).expect("an ELF file");
     file.symbol_by_name(name).map(|symbol| symbol.address()).expect("the program has such a symbol")
@@ -238,7 +241,7 @@ fn special(format: Format, random: &mut Random) -> u128 {
 }
 
 /// A float of moderate size, with all its digits.
-fn ordinary(format: Format, random: &mut Random) -> u128 {
+pub fn ordinary(format: Format, random: &mut Random) -> u128 {
     let exponent = random.below(12) as i64 - 7;
     let sign = (random.next() & 1) as u128;
     let digits = random.next();
