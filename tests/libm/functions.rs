@@ -61,13 +61,16 @@ macro_rules! ordered {
 macro_rules! complex {
     ($f:ident) => {
         Ordinarily(|a| {
-            let copy = |x: &Big| mpfr_op!(set, x);
-            let numbers: Vec<Complex> = a.chunks(2).map(|z| Complex(copy(&z[0]), copy(&z[1]))).collect();
+            // An exponent may be an integer.
+            let part = |z: &[Big], at: usize| z.get(at).map_or(Big::from_integer(0), copy);
+            let numbers: Vec<Complex> = a.chunks(2).map(|z| Complex(part(z, 0), part(z, 1))).collect();
             let Complex(re, im) = complex!(@ $f, numbers);
             vec![re, im]
         })
     };
     (@ pow, $z:ident) => { $z[0].pow(&$z[1]) };
+    (@ times, $z:ident) => { $z[0].times(&$z[1]) };
+    (@ over, $z:ident) => { $z[0].over(&$z[1]) };
     (@ $f:ident, $z:ident) => { $z[0].$f() };
 }
 fn copy(x: &Big) -> Big {
@@ -242,4 +245,12 @@ pub const FUNCTIONS: &[Function] = &[
     ("carg", "x:z", Is(|a| vec![mpfr_op!(atan2, a[1], a[0])])),
     ("creal", "x:z", NoFloat),
     ("cimag", "x:z", NoFloat),
+    // Compilers' helpers: the format is in the middle of the name.
+    ("__powi#f2", "x:xi", two!(pow)),
+    ("__mul#c3", "z:xxxx", complex!(times)),
+    ("__div#c3", "z:xxxx", complex!(over)),
+    ("_gfortran_pow_r#_i4", "x:xi", two!(pow)),
+    ("_gfortran_pow_r#_i8", "x:xl", two!(pow)),
+    ("_gfortran_pow_c#_i4", "z:zi", complex!(pow)),
+    ("_gfortran_pow_c#_i8", "z:zl", complex!(pow)),
 ];

@@ -21,12 +21,14 @@ pub struct Format {
     pub ty: Type,
     pub suffix: &'static str,
     name: &'static str,
+    /// GCC's name of the machine mode.
+    mode: &'static str,
 }
 
 impl Format {
-    pub const DOUBLE: Format = Format { ty: Type::F64, suffix: "", name: "double" };
-    pub const FLOAT: Format = Format { ty: Type::F32, suffix: "f", name: "float" };
-    pub const LONG_DOUBLE: Format = Format { ty: Type::F80, suffix: "l", name: "long double" };
+    pub const DOUBLE: Format = Format { ty: Type::F64, suffix: "", name: "double", mode: "d" };
+    pub const FLOAT: Format = Format { ty: Type::F32, suffix: "f", name: "float", mode: "s" };
+    pub const LONG_DOUBLE: Format = Format { ty: Type::F80, suffix: "l", name: "long double", mode: "x" };
 
     /// Is it neither zero nor infinite, nor NaN or subnormal?
     pub fn is_normal(self, bits: u128) -> bool {
@@ -39,7 +41,10 @@ impl Format {
 
     /// A function's name in this format.
     pub fn name(self, function: &str) -> String {
+        let number = format!("{}", self.ty.bytes());
         match function.strip_suffix("_r") {
+            _ if function.starts_with("_gfortran") => function.replace('#', &number),
+            _ if function.starts_with('_') => function.replace('#', self.mode),
             Some(stem) => format!("{stem}{}_r", self.suffix),
             None => format!("{function}{}", self.suffix),
         }
@@ -184,7 +189,7 @@ pub fn address_of(program: &Path, name: &str) -> u64 {
 pub fn symbols(library: &Path) -> BTreeSet<String> {
     let data = std::fs::read(library).expect("it can be read");
     let file = object::File::parse(&*data).expect("an ELF file");
-    let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.address() != 0);
+    let defined = file.dynamic_symbols().filter(|symbol| !symbol.is_undefined() && symbol.address() != 0);
     defined.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect()
 }
 
@@ -318,6 +323,11 @@ slot out[{slots}] __attribute__((aligned(16)));
 static struct {{ int error, flags; }} meta[{cases}];
 static slot *result = out;
 static int done;
+#ifdef STATICALLY
+static const int statically = 1;
+#else
+static const int statically = 0;
+#endif
 
 static void begin(void) {{
     errno = 0;
@@ -334,7 +344,7 @@ static void end(void) {{
         let (gives, takes) = signature.split_once(':').expect("a signature");
         let name = format.name(name);
         // The linker does not find this one any more: old programs do.
-        let is_linked = linked.contains(&name) && !name.starts_with("pow10");
+        let is_linked = linked.contains(&name) && !name.starts_with("pow10") || name.starts_with("__");
         let found = match reached {
             Reached::Pointer => format!("dlsym(RTLD_DEFAULT, \"{name}\")"),
             Reached::Linked if is_linked => format!("linked{number}"),
@@ -352,6 +362,8 @@ int main(int argc, char **argv) {{
     long size = ftell(file);
     rewind(file);
     in = aligned_alloc(16, size);
+    const char *helpers[] = {{ "libgcc_s.so.1", "libgfortran.so.5" }};
+    for (int i = 0; i < 2 && !statically; i++) dlopen(helpers[i], RTLD_NOW | RTLD_GLOBAL);
     if (fread(in, 1, size, file) != size) return 2;
 {calls}
     file = fopen(argv[2], "wb");
