@@ -11,6 +11,7 @@ const RSP: u8 = 4;
 /// The descriptions of a call of the function at `pc`: at its entry and at its return.
 pub fn wrapper_blocks(pc: u64, function: Function) -> [Option<Block>; 2] {
     match function {
+        Function::Wrapped(Wrapper::Math(math)) if math.results.is_empty() => [None, None],
         Function::Wrapped(Wrapper::Math(math)) => [Some(math_enter(pc, math)), Some(math_leave(pc, math))],
         Function::Wrapped(Wrapper::Copy(copy)) => [Some(copy_enter(pc, copy)), None],
         Function::Wrapped(Wrapper::Output(_)) | Function::Resolver(_) => [None, None],

@@ -3,12 +3,14 @@
 //! What a function takes and gives is a row of a table (`functions.rs`); in which registers that is, follows from the calling convention
 //! (`convention.rs`); under which names the function is known, from how libraries name the formats and the lanes (`names.rs`).
 
-mod convention;
+pub(crate) mod convention;
 mod functions;
 mod names;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use convention::Lanes;
+pub(crate) use functions::{Give, Take};
 pub use names::{is_reserved, math};
 
 use fpgrind_ir::{Operator, Place, Type};

@@ -41,15 +41,9 @@ pub fn math(takes: &[Take], gives: &[Give], from: Type, to: Type, lanes: Lanes) 
     for take in takes {
         match take {
             Take::X => next.vectors(&mut math, from, lanes)?,
-            Take::Z if from == Type::F32 => {
-                let register = next.vector()?;
-                math.args.extend([0, 4].map(|offset| float(from, At::Register(Place::vec(register, offset)))));
-            }
-            Take::Z => {
-                next.vectors(&mut math, from, lanes)?;
-                next.vectors(&mut math, from, lanes)?;
-            }
-            Take::LongDouble => next.vectors(&mut math, Type::F80, Lanes::SCALAR)?,
+            Take::Z => next.complex(&mut math, from)?,
+            Take::Of(ty) => next.vectors(&mut math, *ty, Lanes::SCALAR)?,
+            Take::ComplexOf(ty) => next.complex(&mut math, *ty)?,
             Take::Int | Take::Long => {
                 let bytes = if *take == Take::Int { 4 } else { 8 };
                 let at = At::Register(Place::gpr(next.integer()?));
@@ -96,6 +90,16 @@ impl Next {
         Some(())
     }
 
+    fn complex(&mut self, math: &mut Math, ty: Type) -> Option<()> {
+        if ty != Type::F32 {
+            self.vectors(math, ty, Lanes::SCALAR)?;
+            return self.vectors(math, ty, Lanes::SCALAR);
+        }
+        let register = self.vector()?;
+        math.args.extend([0, 4].map(|offset| float(ty, At::Register(Place::vec(register, offset)))));
+        Some(())
+    }
+
     fn vector(&mut self) -> Option<u8> {
         self.vector += 1;
         (self.vector <= VECTORS).then_some(self.vector - 1)
@@ -126,7 +130,7 @@ impl Give {
         let all = &mut (0..arguments);
         match self {
             Give::Float(operator) => give(operator, all, ty, returned),
-            Give::Of(operator, numbers) => give(operator, &mut numbers.iter().copied(), ty, returned),
+            Give::On(operator, numbers) => give(operator, &mut numbers.iter().copied(), ty, returned),
             Give::Complex(re, im) => {
                 let imaginary = match ty {
                     Type::F32 => Place::vec(0, 4),

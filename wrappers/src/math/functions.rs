@@ -1,6 +1,7 @@
 //! What the functions of `<math.h>` and `<complex.h>`, and compilers' helpers, take and give.
 
 use fpgrind_ir::Operator::{self, *};
+use fpgrind_ir::Type;
 
 /// What a function takes, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +10,9 @@ pub enum Take {
     X,
     /// A complex number of it.
     Z,
-    /// A long double, whatever the function's format.
-    LongDouble,
+    /// The same of another format.
+    Of(Type),
+    ComplexOf(Type),
     Int,
     Long,
     /// To a result. Where it points to no float it is nobody's.
@@ -25,7 +27,7 @@ pub enum Give {
     /// Returns a float: the operator on all arguments.
     Float(Operator),
     /// The same, on the arguments with these numbers. A complex number is two arguments.
-    Of(Operator, &'static [u8]),
+    On(Operator, &'static [u8]),
     /// Returns a complex number by its parts.
     Complex(Operator, Operator),
     /// Returns an integer of so many bytes.
@@ -38,7 +40,7 @@ pub enum Give {
 pub struct Row(pub &'static str, pub &'static [Take], pub &'static [Give]);
 
 use Give::*;
-use Take::*;
+use Take::{Int, Long, Nothing, Pointer, X, Z};
 
 const fn one(name: &'static str, gives: &'static [Give]) -> Row {
     Row(name, &[X], gives)
@@ -127,9 +129,9 @@ pub const FUNCTIONS: &[Row] = &[
     Row("remquo", &[X, X, Pointer], &[Float(Remainder)]),
     two("copysign", &[Float(Copysign)]),
     two("nextafter", &[Float(Nextafter)]),
-    Row("nexttoward", &[X, LongDouble], &[Float(Nextafter)]),
-    one("nextup", &[Of(Nextafter, &[0, 0])]),
-    one("nextdown", &[Of(Nextafter, &[0, 0])]),
+    Row("nexttoward", &[X, Take::Of(Type::F80)], &[Float(Nextafter)]),
+    one("nextup", &[On(Nextafter, &[0, 0])]),
+    one("nextdown", &[On(Nextafter, &[0, 0])]),
     two("fdim", &[Float(Fdim)]),
     two("fmax", &[Float(Max)]),
     two("fmin", &[Float(Min)]),
@@ -160,9 +162,9 @@ pub const FUNCTIONS: &[Row] = &[
     complex("csqrt", &[Complex(ReSqrt, ImSqrt)]),
     Row("cpow", &[Z, Z], &[Complex(RePow, ImPow)]),
     complex("cabs", &[Float(Hypot)]),
-    complex("carg", &[Of(Atan2, &[1, 0])]),
-    complex("creal", &[Of(Cast, &[0])]),
-    complex("cimag", &[Of(Cast, &[1])]),
+    complex("carg", &[On(Atan2, &[1, 0])]),
+    complex("creal", &[On(Cast, &[0])]),
+    complex("cimag", &[On(Cast, &[1])]),
 ];
 
 /// The same of functions that are in glibc and not in C. A program's own function may well have such a name.
