@@ -19,9 +19,8 @@ use crate::exits::{Exit, Key};
 use crate::modules::Function;
 use crate::stubs::Stubs;
 use crate::tables::Lookup;
-use crate::wrapping::ARGUMENTS;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_ir::{Block, Op, Place, Reg, When};
+use fpgrind_ir::{Place, Reg, When};
 use fpgrind_wrappers::Wrapper;
 use iced_x86::{Code, FlowControl, Instruction, Register};
 use record::Scratch;
@@ -257,8 +256,8 @@ impl Emitter {
         if let Function::Wrapped(Wrapper::Output(function)) = function {
             self.ask(|resume| Exit::Output { function, resume });
         }
-        if let Some(record) = &records.leave {
-            self.keep_pointers(&record.block);
+        if let Function::Wrapped(Wrapper::Math(math)) = function {
+            self.keep_pointers(&math.pointers);
         }
         self.enter_quiet(leave);
         self.jump_to((pc, Mode::Quiet));
@@ -274,13 +273,16 @@ impl Emitter {
         self.guest_return(pc, Mode::Logged, 0);
     }
 
-    /// The pointers to its results that the description of a function's return asks for are arguments of the call.
-    fn keep_pointers(&mut self, leave: &Block) {
-        for stmt in &leave.stmts {
-            if let Op::Live { place: Place { reg: Reg::Out(number), .. }, .. } = stmt.op {
-                let number = number as usize;
-                dynasm!(self.asm.ops; .arch x64; gs mov [at::out(number)], Rq(ARGUMENTS[number]));
+    /// The pointers to its results are arguments of the call: so many bytes of each register, one behind the other.
+    fn keep_pointers(&mut self, pointers: &[(Place, u8)]) {
+        let mut number = 0;
+        for (place, bytes) in pointers {
+            match place.reg {
+                Reg::Vec(register) => self.store_vector(register, *bytes, at::out(number)),
+                Reg::Gpr(register) => dynasm!(self.asm.ops; .arch x64; gs mov [at::out(number)], Rq(register)),
+                _ => {}
             }
+            number += *bytes as usize / 8;
         }
     }
 

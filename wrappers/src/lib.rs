@@ -9,20 +9,22 @@ mod call;
 mod copies;
 mod format;
 mod math;
+mod named;
 mod outputs;
 mod quiet;
 
 pub use call::{CallState, Memory};
 pub use copies::{Copy, copy};
-pub use math::{Math, Results, math};
+pub use math::{Argument, At, Kind, Math, Outcome, is_reserved, math};
+pub use named::Named;
 pub use outputs::{OUTPUT_NAMES, OutputFunction, Passing, arguments, output, output_call};
 pub use quiet::{is_math_module, is_quiet_module};
 
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapper {
-    /// An operation on floats, or two, computed by their real counterparts; its own instructions are not looked at.
-    Math(Math),
+    /// Operations on floats, computed by their real counterparts; its own instructions are not looked at.
+    Math(&'static Math),
     /// Memory is copied, and shadows with it.
     Copy(Copy),
     /// Floats are shown to the outside: a spot.
