@@ -84,6 +84,7 @@ impl<R: Real> Analysis<R> {
             Event::ProcessEnded(process) => guests.end_process(process),
             Event::Module { process, module } => guests.map(process, &module, &mut books.locations),
             Event::Unmapped { process, start, end } => guests.unmap(process, start, end),
+            Event::Moved { process, start, end, to } => guests.remap(process, start..end, to),
             Event::Block { process, number, block } => self.block(process, number, &block),
             Event::OutputFunction(number, name) => {
                 books.output_functions.insert(number, name);

@@ -38,11 +38,18 @@ pub enum Event<'a> {
         process: u32,
         module: Module,
     },
-    /// What is mapped in this range from now on came from no module that was announced.
+    /// What is mapped in this range from now on came from no module that was announced, and is new: nothing is left of what was there.
     Unmapped {
         process: u32,
         start: u64,
         end: u64,
+    },
+    /// The memory from `start` to `end` is at `to` from now on.
+    Moved {
+        process: u32,
+        start: u64,
+        end: u64,
+        to: u64,
     },
     /// From now on records with this number belong to this block, in all processes: a fork uses its maker's blocks. The addresses
     /// in it are those of this process.

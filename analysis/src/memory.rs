@@ -220,6 +220,12 @@ impl<R> Memory<R> {
 
     /// So many bytes were written by something unknown. The work is bounded as in a copy.
     pub fn clear(&mut self, address: u64, length: u64) {
+        // Most memory has no floats in it.
+        let page = address / PAGE;
+        if address.saturating_add(length) / PAGE == page && self.pages.get(&page).is_none_or(|page| page.occupied == 0)
+        {
+            return;
+        }
         for (number, slots) in self.pages_within(address, length) {
             let Some(page) = self.page_with(number, slots.clone()) else { continue };
             for slot in slots {

@@ -184,6 +184,12 @@ pub enum Step {
         len: Index,
         unit: u8,
     },
+    Allocate {
+        at: Index,
+        size: Index,
+        count: Option<Index>,
+        old: Option<Index>,
+    },
     Enter {
         ty: Type,
         args: SmallVec<[Index; 3]>,
@@ -339,6 +345,12 @@ fn step<R: Real>(
         Op::Copy { dst, src, len, unit } => {
             Step::Copy { dst: dst.index(), src: src.index(), len: len.index(), unit: *unit }
         }
+        Op::Allocate { at, size, count, old } => Step::Allocate {
+            at: at.index(),
+            size: size.index(),
+            count: count.map(|count| count.index()),
+            old: old.map(|old| old.index()),
+        },
         Op::Enter { args, caller } => Step::Enter {
             ty: type_of(*args.first()?)?,
             args: args.iter().map(|arg| arg.index()).collect(),

@@ -281,6 +281,10 @@ impl<R: Real> Running<'_, R> {
                 let bytes = frame.word(*len).saturating_mul(*unit as u64);
                 process.memory.copy(frame.word(*dst), frame.word(*src), bytes);
             }
+            Step::Allocate { at, size, count, old } => {
+                let bytes = frame.word(*size).saturating_mul(count.map_or(1, |count| frame.word(count)));
+                process.allocate(frame.word(*at), old.map_or(0, |old| frame.word(old)), bytes);
+            }
             Step::Enter { ty, args, caller } => {
                 let args = args.iter().map(|arg| frame.term(*arg, *ty)).collect();
                 // The call ends where it returns to: one byte before is inside it.

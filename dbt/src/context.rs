@@ -29,8 +29,8 @@ pub struct Context {
     pub quiet_end: u64,
     /// The code that runs when quiet mode ends.
     pub leave: u64,
-    /// Where the function that runs quietly writes its results, if it does.
-    pub out: [u64; 2],
+    /// The first arguments of the function that runs quietly, as far as they are wanted when it returns.
+    pub out: [u64; 3],
     /// 1 while the guest waits for the supervisor; the futex of both.
     pub pending: AtomicU32,
     /// Not 0 while the guest, or the service, sleeps until the other wakes it by the futex. Each sets it before the kernel looks at

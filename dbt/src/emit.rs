@@ -22,7 +22,7 @@ use crate::tables::Lookup;
 use crate::wrapping::ARGUMENTS;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_ir::{Block, Op, Place, Reg, When};
-use fpgrind_wrappers::Wrapper;
+use fpgrind_wrappers::{AllocatedAt, Change, Wrapper};
 use iced_x86::{Code, FlowControl, Instruction, Register};
 use std::ops::Range;
 
@@ -244,7 +244,7 @@ impl Emitter {
             self.ask(|resume| Exit::Output { function, resume });
         }
         if let Some((_, block)) = &records.leave {
-            self.keep_pointers(block);
+            self.keep_arguments(block);
         }
         self.enter_quiet(leave);
         self.jump_to((pc, Mode::Quiet));
@@ -252,7 +252,12 @@ impl Emitter {
         dynasm!(self.asm.ops; .arch x64; =>leave);
         self.leaves.push((self.asm.here(), pc));
         if let Some((number, block)) = &records.leave {
+            let skip = self.asm.ops.new_dynamic_label();
+            if writes_only_if_it_succeeds(function) {
+                self.unless_zero_is_returned(skip);
+            }
             self.record(Record { number: *number, block }, top_of_stack());
+            dynasm!(self.asm.ops; .arch x64; =>skip);
         }
         if let Function::Resolver(wrapper) = function {
             self.ask(|resume| Exit::Resolved { function: wrapper, resume });
@@ -260,8 +265,22 @@ impl Emitter {
         self.guest_return(pc, Mode::Logged, 0);
     }
 
-    /// The pointers to its results that the description of a function's return asks for are arguments of the call.
-    fn keep_pointers(&mut self, leave: &Block) {
+    /// What a function has not written need not be there to be read.
+    fn unless_zero_is_returned(&mut self, skip: DynamicLabel) {
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; gs mov [at::spill(0)], rcx
+            ; mov ecx, eax
+            ; jrcxz >zero
+            ; gs mov rcx, [at::spill(0)]
+            ; jmp =>skip
+            ; zero:
+            ; gs mov rcx, [at::spill(0)]
+        );
+    }
+
+    /// The arguments of the call that the description of a function's return asks for.
+    fn keep_arguments(&mut self, leave: &Block) {
         for stmt in &leave.stmts {
             if let Op::Live { place: Place { reg: Reg::Out(number), .. }, .. } = stmt.op {
                 let number = number as usize;
@@ -328,6 +347,11 @@ impl Emitter {
             }
         }
     }
+}
+
+fn writes_only_if_it_succeeds(function: Function) -> bool {
+    let Function::Wrapped(Wrapper::Change(Change::Allocate { place, .. })) = function else { return false };
+    place == AllocatedAt::Written
 }
 
 /// `cmp rax, [rsp]`: stands for the moment a function is entered, its return address on top of the stack.

@@ -76,7 +76,7 @@ struct Birth {
     gpr: [u64; 16],
     restricted: u32,
     /// The maker's quiet mode: where it ends, the code for that, and where its results go.
-    quiet: (u64, u64, [u64; 2]),
+    quiet: (u64, u64, [u64; 3]),
     /// What the maker blocks, if all signals are blocked for it. The new one blocks what its maker does.
     blocked: Option<u64>,
 }

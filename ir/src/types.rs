@@ -112,8 +112,8 @@ pub enum Reg {
     /// Not of the machine: the memory operand of an instruction under a mask, as the instruction sees it. Lanes that are masked out are
     /// not read, because that might fault; they are zero. An embedded broadcast has been done.
     Operand,
-    /// Not of the machine: the pointers to its results, 0 and 1, that a wrapped function was given as its first integer
-    /// arguments. When it returns, their registers hold something else.
+    /// Not of the machine: what a wrapped function was given as its first integer arguments, 0 to 2. When it returns, their
+    /// registers hold something else.
     Out(u8),
 }
 
@@ -138,7 +138,7 @@ impl Reg {
             Reg::Vec(n) => n < 32,
             Reg::Mask(n) | Reg::X87(n) => n < 8,
             Reg::Sum { base, index, scale } => base < 16 && index < 16 && matches!(scale, 1 | 2 | 4 | 8),
-            Reg::Out(n) => n < 2,
+            Reg::Out(n) => n < 3,
             Reg::FsBase | Reg::Mxcsr | Reg::X87Control | Reg::Operand => true,
         }
     }

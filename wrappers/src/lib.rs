@@ -6,14 +6,14 @@
 //! knows nothing of processes: registers come as numbers, memory through a function.
 
 mod call;
-mod copies;
+mod changes;
 mod format;
 mod math;
 mod outputs;
 mod quiet;
 
 pub use call::{CallState, Memory};
-pub use copies::{Copy, copy};
+pub use changes::{AllocatedAt, Change, change};
 pub use math::{Math, Results, math};
 pub use outputs::{OUTPUT_NAMES, OutputFunction, Passing, arguments, output, output_call};
 pub use quiet::{is_math_module, is_quiet_module};
@@ -23,8 +23,8 @@ pub use quiet::{is_math_module, is_quiet_module};
 pub enum Wrapper {
     /// An operation on floats, or two, computed by their real counterparts; its own instructions are not looked at.
     Math(Math),
-    /// Memory is copied, and shadows with it.
-    Copy(Copy),
+    /// Memory is copied, overwritten or handed out, and shadows with it.
+    Change(Change),
     /// Floats are shown to the outside: a spot.
     Output(OutputFunction),
 }
@@ -35,7 +35,7 @@ pub enum Wrapper {
 pub fn wrapper(symbol: &str) -> Option<Wrapper> {
     math(symbol)
         .map(Wrapper::Math)
-        .or_else(|| copy(symbol).map(Wrapper::Copy))
+        .or_else(|| change(symbol).map(Wrapper::Change))
         .or_else(|| output(symbol).map(Wrapper::Output))
 }
 
@@ -51,9 +51,9 @@ mod tests {
     #[test]
     fn every_kind_of_wrapper_is_found_by_its_symbol() {
         assert!(matches!(wrapper("pow@@GLIBC_2.29"), Some(Wrapper::Math(_))));
-        assert!(matches!(wrapper("memcpy@@GLIBC_2.14"), Some(Wrapper::Copy(_))));
+        assert!(matches!(wrapper("memcpy@@GLIBC_2.14"), Some(Wrapper::Change(_))));
         assert!(matches!(wrapper("printf@GLIBC_2.2.5"), Some(Wrapper::Output(_))));
-        for unknown in ["", "@", "main", "__", "_IO_", "memset", "scanf"] {
+        for unknown in ["", "@", "main", "__", "_IO_", "free", "scanf"] {
             assert_eq!(wrapper(unknown), None, "{unknown}");
         }
     }
