@@ -52,8 +52,17 @@ int main(void) {
     old = spoilt(malloc(bytes)), free(old), new = cleared(malloc(bytes), zero);
     printf("malloc %g\n", new[7] + 1);
     if (old != new) return 2;
-    spoilt(new), free(new), new = calloc(COUNT, 8);
-    printf("calloc %g\n", new[7] + 1);
+    double *large = spoilt(malloc(2000));
+    free(large), large = calloc(250, 8);
+    printf("calloc %g\n", large[7] + 1);
+    /* malloc keeps seven freed pieces of a size for itself; calloc gets the next. */
+    double *small[8];
+    for (int i = 0; i < 8; i++) small[i] = malloc(64);
+    for (int i = 0; i < 8; i++) small[i][3] = small[i][7] = (x + 1) - x;
+    for (int i = 0; i < 8; i++) free(small[i]);
+    small[0] = calloc(8, 8);
+    printf("calloc %g\n", small[0][3] + 1);
+    if (small[0] != small[7]) return 2;
     spoilt(new), free(new), new = cleared(aligned_alloc(16, bytes), zero);
     printf("aligned_alloc %g\n", new[7] + 1);
     spoilt(new), free(new);
