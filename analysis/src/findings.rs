@@ -103,11 +103,12 @@ pub struct Spot {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SpotKind {
-    /// An argument of an output function: its name, the argument's place among the floats printed (from 0), its conversion.
+    /// An argument of an output function: its name, the argument's place among the floats printed (from 0), how it is printed if that is
+    /// said (`%.3f`).
     Output {
         function: String,
         argument: u32,
-        conversion: char,
+        conversion: String,
     },
     Branch {
         cond: Cond,

@@ -87,25 +87,56 @@ pub struct Output {
 /// One printed float, and where its shadow may be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputArg {
-    /// A double, or a long double in memory.
+    /// F32, F64 or F80. A long double is in memory.
     pub ty: Type,
     pub bits: u128,
     pub origin: Origin,
-    pub conversion: u8,
+    /// Which of the call's floats it is, from 0; an array's elements are one.
+    pub argument: u32,
+    pub conversion: Conversion,
+}
+
+/// How a float is printed, as the program says it: `%.3f`. Empty where it does not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Conversion([u8; CONVERSION]);
+
+const CONVERSION: usize = 12;
+
+impl Conversion {
+    pub const NONE: Conversion = Conversion([0; CONVERSION]);
+
+    /// What does not fit is cut off.
+    pub fn new(text: &str) -> Conversion {
+        let mut bytes = [0; CONVERSION];
+        for (byte, char) in bytes.iter_mut().zip(text.bytes().filter(u8::is_ascii_graphic)) {
+            *byte = char;
+        }
+        Conversion(bytes)
+    }
+
+    pub fn text(&self) -> String {
+        self.0.iter().filter(|byte| byte.is_ascii_graphic()).map(|byte| *byte as char).collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
-    /// The low eight bytes of a vector register.
+    /// The low bytes of a vector register.
     Register(u8),
     Memory(u64),
 }
 
 const HEADER: usize = 32;
-const ARG: usize = 32;
+const ARG: usize = 48;
+const TYPES: [Type; 3] = [Type::F32, Type::F64, Type::F80];
 
 impl Output {
-    /// The record: a header (number, length, pc, function, count) and 32 bytes an argument.
+    /// Arguments that fit into a record of so many bytes.
+    pub fn max_args(bytes: usize) -> usize {
+        bytes.saturating_sub(HEADER) / ARG
+    }
+
+    /// The record: a header (number, length, pc, function, count) and 48 bytes an argument.
     pub fn encode(&self) -> Vec<u8> {
         let length = HEADER + ARG * self.args.len();
         let mut bytes = Vec::with_capacity(length);
@@ -120,13 +151,13 @@ impl Output {
                 Origin::Register(number) => (0u32, number as u64),
                 Origin::Memory(address) => (1, address),
             };
-            let is_long = arg.ty == Type::F80;
-            bytes.extend((arg.bits as u64).to_le_bytes());
+            let ty = TYPES.iter().position(|ty| *ty == arg.ty).unwrap_or(TYPES.len());
+            bytes.extend(arg.bits.to_le_bytes());
             bytes.extend(where_.to_le_bytes());
             bytes.extend(kind.to_le_bytes());
-            bytes.extend((arg.conversion as u32).to_le_bytes());
-            bytes.extend(((arg.bits >> 64) as u32).to_le_bytes());
-            bytes.extend((is_long as u32).to_le_bytes());
+            bytes.extend((ty as u32).to_le_bytes());
+            bytes.extend(arg.argument.to_le_bytes());
+            bytes.extend(arg.conversion.0);
         }
         bytes
     }
@@ -140,21 +171,20 @@ impl Output {
         }
         let mut args = Vec::with_capacity(count);
         for at in (HEADER..length).step_by(ARG) {
-            let where_ = u64_at(bytes, at + 8)?;
-            let origin = match u32_at(bytes, at + 16)? {
-                0 => Origin::Register(u8::try_from(where_).ok().filter(|n| Reg::Vec(*n).exists())?),
+            let bits = u64_at(bytes, at)? as u128 | (u64_at(bytes, at + 8)? as u128) << 64;
+            let where_ = u64_at(bytes, at + 16)?;
+            let ty = *TYPES.get(u32_at(bytes, at + 28)? as usize)?;
+            let origin = match u32_at(bytes, at + 24)? {
+                0 if ty != Type::F80 => Origin::Register(u8::try_from(where_).ok().filter(|n| Reg::Vec(*n).exists())?),
                 1 => Origin::Memory(where_),
                 _ => return None,
             };
-            let conversion = u8::try_from(u32_at(bytes, at + 20)?).ok()?;
-            let upper = u32_at(bytes, at + 24)? as u128;
-            let ty = match (u32_at(bytes, at + 28)?, origin) {
-                (0, _) if upper == 0 => Type::F64,
-                (1, Origin::Memory(_)) if upper >> 16 == 0 => Type::F80,
-                _ => return None,
-            };
-            let bits = u64_at(bytes, at)? as u128 | upper << 64;
-            args.push(OutputArg { ty, bits, origin, conversion });
+            if crate::shadow::mask(bits, ty.bytes()) != bits {
+                return None;
+            }
+            let argument = u32_at(bytes, at + 32)?;
+            let conversion = Conversion(*bytes.get(at + 36..at + ARG)?.first_chunk()?);
+            args.push(OutputArg { ty, bits, origin, argument, conversion });
         }
         Some((Output { pc: u64_at(bytes, 8)?, function: u32_at(bytes, 16)?, args }, length))
     }

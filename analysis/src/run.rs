@@ -91,12 +91,9 @@ impl<R: Real> Running<'_, R> {
         let function = books.output_functions.get(&output.function).cloned();
         let function = function.unwrap_or_else(|| "an output function".into());
         let at = books.locations.number(process.mappings.return_address(output.pc));
-        for (argument, arg) in output.args.iter().enumerate() {
-            let kind = SpotKind::Output {
-                function: function.clone(),
-                argument: argument as u32,
-                conversion: arg.conversion as char,
-            };
+        for arg in &output.args {
+            let (argument, conversion) = (arg.argument, arg.conversion.text());
+            let kind = SpotKind::Output { function: function.clone(), argument, conversion };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
                 (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale),

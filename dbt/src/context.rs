@@ -116,7 +116,7 @@ const CHUNKS: usize = 6;
 const GRAIN: usize = 1 << 16;
 /// For the record that crosses the end: the largest of a block, or the largest that tells of an output.
 const SLACK: usize = GRAIN;
-const MAX_OUTPUT: usize = 48 << 10;
+pub const MAX_OUTPUT: usize = 48 << 10;
 
 const _: () = assert!(size_of::<Context>() <= at::FULL as usize);
 const _: () = assert!(TABLES_START + TABLES_BYTES <= CHUNKS_START && MAX_RECORD <= SLACK && MAX_OUTPUT <= SLACK);

@@ -36,6 +36,7 @@ mod tables;
 mod thread;
 mod tracer;
 mod translate;
+mod unwind;
 mod wrapping;
 
 pub use launch::LaunchError as Error;

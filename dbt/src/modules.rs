@@ -3,7 +3,7 @@
 use crate::guest::Mapping;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
-use fpgrind_wrappers::{Wrapper, is_math_module, is_quiet_module, wrapper};
+use fpgrind_wrappers::{Wrapper, foreign_output, is_math_module, is_quiet_module, wrapper};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
@@ -96,13 +96,22 @@ impl Modules {
         // A dynamic executable's own `log` is as likely a logger as a logarithm: there the C library's functions are
         // in the C library. A static executable contains them.
         if quiet || file.dynamic_symbols().next().is_none() {
-            self.find_functions(&file, &module, inside_math);
+            self.find_functions(file.dynamic_symbols().chain(file.symbols()), wrapper, &module, inside_math);
+        } else {
+            let foreign = |symbol: &str| foreign_output(symbol).map(Wrapper::Output);
+            self.find_functions(file.dynamic_symbols(), foreign, &module, inside_math);
         }
         module
     }
 
-    fn find_functions(&mut self, file: &object::File, module: &Module, inside_math: bool) {
-        for symbol in file.dynamic_symbols().chain(file.symbols()) {
+    fn find_functions<'a>(
+        &mut self,
+        symbols: impl Iterator<Item = object::Symbol<'a, 'a>>,
+        wrapper: fn(&str) -> Option<Wrapper>,
+        module: &Module,
+        inside_math: bool,
+    ) {
+        for symbol in symbols {
             if symbol.is_undefined() {
                 continue;
             }
@@ -120,7 +129,7 @@ impl Modules {
 }
 
 /// What must be subtracted from an address to get the file's own: the segment that the mapping shows tells.
-fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
+pub fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (offset, size) = segment.file_range();
         let first_page = offset & !0xfff;

@@ -2,11 +2,12 @@
 //! the supervisor.
 
 use crate::cache::place_zone;
-use crate::context::{Context, Mode};
+use crate::context::{Context, MAX_OUTPUT, Mode};
 use crate::exits::{Exit, Key};
 use crate::log::Publisher;
 use crate::thread::{Space, Thread};
 use crate::translate::Translator;
+use crate::unwind::Unwinder;
 use fpgrind_analysis::log::{Event, Output};
 use fpgrind_wrappers::{CallState, OutputFunction, output_call};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,6 +46,7 @@ pub struct Service {
     pub thread: Arc<Thread>,
     pub publisher: Publisher,
     pub statistics: Arc<Statistics>,
+    pub unwinder: Mutex<Unwinder>,
 }
 
 impl Service {
@@ -240,21 +242,36 @@ impl Service {
         self.thread.enters(u64::MAX);
     }
 
+    /// An output function is entered: the floats that it shows are written into the ring.
     fn output(&self, function: OutputFunction) {
-        if self.thread.memory.ring_is_full() {
-            self.hand_over();
-        }
         let context = self.context();
         let mut call = CallState { gpr: context.gpr, xmm: [0; 8] };
         for (low, xmm) in call.xmm.iter_mut().zip(context.xmm) {
             *low = xmm[0];
         }
         let guest = crate::guest::Guest::new(self.thread.tid);
-        let (pc, args) = output_call(&function, &call, &|address, buffer| guest.read(address, buffer));
-        if !args.is_empty() {
-            let record = Output { pc, function: function.number, args }.encode();
+        let args = output_call(&function, &call, &|address, buffer| guest.read(address, buffer));
+        if args.is_empty() {
+            return;
+        }
+        let pc = self.caller(&call.gpr, &guest);
+        for args in args.chunks(Output::max_args(MAX_OUTPUT)) {
+            if self.thread.memory.ring_is_full() {
+                self.hand_over();
+            }
+            let record = Output { pc, function: function.number, args: args.to_vec() }.encode();
             self.thread.memory.append_record(&record);
         }
+    }
+
+    /// The return address of the call by which the program's own code came to the function that is entered with these registers.
+    fn caller(&self, gpr: &[u64; 16], guest: &crate::guest::Guest) -> u64 {
+        let space = self.space();
+        let mut translator = space.lock();
+        translator.guest.tid = self.thread.tid;
+        let mapping_of = |pc| translator.guest.mapping_of(pc).cloned();
+        let mut unwinder = self.unwinder.lock().unwrap_or_else(PoisonError::into_inner);
+        unwinder.caller(gpr, guest, mapping_of)
     }
 
     /// Sends what was logged.

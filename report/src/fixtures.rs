@@ -47,7 +47,7 @@ pub fn both(low: f64, high: f64, near: f64) -> Ranges {
 pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
     Spot {
         location: at(pc),
-        kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: 'f' },
+        kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: "%f".into() },
         count,
         wrong,
         max_bits,

@@ -14,7 +14,7 @@ use fpgrind_analysis::{CauseKind, SpotKind, precision};
 use serde::{Serialize, Serializer};
 use std::io;
 
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub fn render(report: &Report) -> io::Result<String> {
     Ok(serde_json::to_string_pretty(&Document::of(report))? + "\n")
@@ -137,7 +137,8 @@ enum Kind<'a> {
     Output {
         function: &'a str,
         argument: u32,
-        conversion: char,
+        /// How it is printed, as the program says it: `%.3f`. Empty if it does not say so.
+        conversion: &'a str,
     },
     /// `condition` as in the instruction's name: `a` for ja.
     Branch {
@@ -315,7 +316,7 @@ impl<'a> Spot<'a> {
             site: Location::of(&report.sites.spot(spot)),
             kind: match &spot.kind {
                 SpotKind::Output { function, argument, conversion } => {
-                    Kind::Output { function, argument: *argument, conversion: *conversion }
+                    Kind::Output { function, argument: *argument, conversion }
                 }
                 SpotKind::Branch { cond } => Kind::Branch { condition: cond.name() },
                 SpotKind::Mask => Kind::Comparison,

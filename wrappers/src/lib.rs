@@ -8,6 +8,7 @@
 mod call;
 mod changes;
 mod format;
+mod fortran;
 mod math;
 mod outputs;
 mod quiet;
@@ -15,8 +16,8 @@ mod quiet;
 pub use call::{CallState, Memory};
 pub use changes::{AllocatedAt, Change, change};
 pub use math::{Math, Results, math};
-pub use outputs::{OUTPUT_NAMES, OutputFunction, Passing, arguments, output, output_call};
-pub use quiet::{is_math_module, is_quiet_module};
+pub use outputs::{Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, foreign_output, output, output_call};
+pub use quiet::{is_math_module, is_quiet_module, is_runtime_function, is_runtime_module};
 
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +32,12 @@ pub enum Wrapper {
 
 /// The wrapper for a symbol, by its name as symbol tables spell it: `exp`, `exp@@GLIBC_2.29`, `__exp_fma`. Names are
 /// all that is looked at: whether a `log` is the library's and not the program's own, the caller knows from the
-/// module.
+/// module. For a [`foreign_output`] its name is enough.
 pub fn wrapper(symbol: &str) -> Option<Wrapper> {
     math(symbol)
         .map(Wrapper::Math)
         .or_else(|| change(symbol).map(Wrapper::Change))
-        .or_else(|| output(symbol).map(Wrapper::Output))
+        .or_else(|| output(symbol).or_else(|| foreign_output(symbol)).map(Wrapper::Output))
 }
 
 /// A symbol's name without its version: `exp@@GLIBC_2.29` is `exp`.

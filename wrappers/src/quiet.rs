@@ -32,6 +32,24 @@ pub fn is_quiet_module(path: impl AsRef<Path>) -> bool {
         || library(file).is_some_and(|name| LIBRARIES.contains(&name))
 }
 
+/// The libraries of languages: what they call an output function for is another's doing.
+const RUNTIMES: &[&str] = &["libstdc++", "libc++", "libgfortran", "libquadmath"];
+
+/// Does this module only do what the program's own code asks it to? Then who called it is of interest.
+pub fn is_runtime_module(path: impl AsRef<Path>) -> bool {
+    let file = path.as_ref().file_name().and_then(|name| name.to_str());
+    is_quiet_module(&path) || file.and_then(library).is_some_and(|name| RUNTIMES.contains(&name))
+}
+
+/// How the symbols of functions begin that are a language's, wherever they are: C++'s namespaces `std` and `__gnu_cxx`, whose templates
+/// become part of the program, and libgfortran's.
+const RUNTIME_SYMBOLS: &[&str] = &["_ZSt", "_ZNSt", "_ZNKSt", "_ZNSo", "_ZN9__gnu_cxx", "_gfortran"];
+
+/// Does this function only do what the program's own code asks it to?
+pub fn is_runtime_function(symbol: &str) -> bool {
+    RUNTIME_SYMBOLS.iter().any(|beginning| symbol.starts_with(beginning))
+}
+
 /// Is this module the C library's mathematical part?
 pub fn is_math_module(path: impl AsRef<Path>) -> bool {
     let file = path.as_ref().file_name().and_then(|name| name.to_str());

@@ -1,0 +1,112 @@
+//! An output is an output whichever library prints it: what each language has for it is reported at the user's line, once, with the
+//! value and the bits that it lacks.
+
+mod common;
+
+use common::guests::{CPP, compile, installed, source};
+use common::report::{Report, analyse_command, number, text};
+use std::path::Path;
+
+/// What every guest here prints: sqrt(1e12 + 1) - sqrt(1e12), of whose 53 bits 35 are wrong.
+const COMPUTED: f64 = 5.00003807246685e-7;
+const CORRECT: f64 = 4.99999999999875e-7;
+const BITS: f64 = 35.07;
+/// As much as is left of these in a single.
+const BITS_OF_SINGLE: f64 = 6.07;
+
+/// A line of a guest's source that prints an inaccurate number: `function`, then perhaps a conversion, `single` if that is its type.
+struct Expected<'a> {
+    line: u64,
+    function: &'a str,
+    conversion: &'a str,
+    single: bool,
+}
+
+fn expected<'a>(source: &'a str, comment: &str) -> Vec<Expected<'a>> {
+    let lines =
+        source.lines().enumerate().skip(3).filter_map(|(index, line)| Some((index, line.rsplit_once(comment)?.1)));
+    lines
+        .map(|(index, said)| {
+            let words: Vec<&str> = said.trim_end_matches("*/").split_whitespace().collect();
+            Expected {
+                line: index as u64 + 1,
+                function: words[0],
+                conversion: words.get(1).copied().filter(|word| word.starts_with('%')).unwrap_or(""),
+                single: words.contains(&"single"),
+            }
+        })
+        .collect()
+}
+
+/// Every line that says so is an inaccurate output, and no other.
+fn judge(report: &Report, name: &str, comment: &str) {
+    let code = std::fs::read_to_string(source(name)).expect("a guest's source");
+    let expected = expected(&code, comment);
+    let wrong: Vec<_> = report.spots("output").filter(|spot| spot["wrong"] != 0).collect();
+    for Expected { line, function, conversion, single } in &expected {
+        let of_line: Vec<_> = wrong.iter().filter(|spot| spot["site"]["line"] == *line).collect();
+        let [spot] = of_line.as_slice() else { panic!("{}: line {line} prints {of_line:#?}", report.of) };
+        assert!(text(&spot["site"]["file"]).ends_with(name), "{}: {spot:#}", report.of);
+        assert_eq!(
+            (text(&spot["function"]), text(&spot["conversion"])),
+            (*function, *conversion),
+            "{}: {spot:#}",
+            report.of
+        );
+        assert_eq!(spot["wrong"], 1, "{}: {spot:#}", report.of);
+        judge_numbers(report, spot, *single);
+    }
+    assert_eq!(wrong.len(), expected.len(), "{}: {wrong:#?}", report.of);
+}
+
+fn judge_numbers(report: &Report, spot: &serde_json::Value, single: bool) {
+    let near = |value: &serde_json::Value, wanted: f64| {
+        let value = number(value);
+        // std::to_string shows so few digits that it was given a million times as much.
+        (value / wanted - 1.0).abs() < 1e-6 || (value / wanted / 1e6 - 1.0).abs() < 1e-6
+    };
+    assert!(near(&spot["computed"], COMPUTED) && near(&spot["correct"], CORRECT), "{}: {spot:#}", report.of);
+    let bits = if single { BITS_OF_SINGLE } else { BITS };
+    assert!((number(&spot["max_bits"]) - bits).abs() < 0.6, "{}: {spot:#}", report.of);
+}
+
+fn run(program: &Path) -> Report {
+    analyse_command(&[program.as_os_str()], &[])
+}
+
+#[test]
+fn what_the_c_library_prints() {
+    let c = &["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g"];
+    for flags in [&["-O0"][..], &["-O2"], &["-O2", "-D_FORTIFY_SOURCE=2"], &["-O1", "-static"]] {
+        let flags: Vec<&str> = flags.iter().copied().chain(["-lm"]).collect();
+        judge(&run(&compile(c, "outputs/outputs.c", &flags)), "outputs/outputs.c", "; /* ");
+    }
+}
+
+#[test]
+fn what_streams_and_their_like_print() {
+    if !installed("g++") {
+        return;
+    }
+    for flags in [&["-O0"][..], &["-O2"], &["-O2", "-static"]] {
+        judge(&run(&compile(CPP, "outputs/outputs.cpp", flags)), "outputs/outputs.cpp", " // ");
+    }
+    if installed("clang++") && Path::new("/usr/lib/x86_64-linux-gnu/libc++.so").exists() {
+        let clang = &["clang++", "-std=c++17", "-stdlib=libc++", "-g"];
+        let report = run(&compile(clang, "outputs/outputs.cpp", &["-O1"]));
+        let wrong = report.spots("output").filter(|spot| spot["wrong"] != 0);
+        assert_eq!(wrong.filter(|spot| spot["function"] == "operator<<").count(), 8, "{}", report.outcome.stderr);
+    }
+}
+
+#[test]
+fn what_fortran_writes() {
+    if !installed("gfortran") {
+        return;
+    }
+    let gfortran = &["gfortran", "-g"];
+    for flags in [&["-O0"][..], &["-O2"], &["-O1", "-static"]] {
+        judge(&run(&compile(gfortran, "outputs/outputs.f90", flags)), "outputs/outputs.f90", " ! ");
+    }
+    judge(&run(&compile(gfortran, "outputs/namelist.f90", &["-O1"])), "outputs/namelist.f90", " ! ");
+}
