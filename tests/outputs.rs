@@ -110,3 +110,14 @@ fn what_fortran_writes() {
     }
     judge(&run(&compile(gfortran, "outputs/namelist.f90", &["-O1"])), "outputs/namelist.f90", " ! ");
 }
+
+#[test]
+fn what_rust_formats() {
+    if !installed("rustc") {
+        return;
+    }
+    for level in ["-Copt-level=0", "-Copt-level=2"] {
+        let program = compile(&["rustc", "--edition=2021", "-g"], "outputs/outputs.rs", &[level]);
+        judge(&run(&program), "outputs/outputs.rs", "; // ");
+    }
+}

@@ -99,7 +99,7 @@ impl Modules {
             self.find_functions(file.dynamic_symbols().chain(file.symbols()), wrapper, &module, inside_math);
         } else {
             let foreign = |symbol: &str| foreign_output(symbol).map(Wrapper::Output);
-            self.find_functions(file.dynamic_symbols(), foreign, &module, inside_math);
+            self.find_functions(file.dynamic_symbols().chain(file.symbols()), foreign, &module, inside_math);
         }
         module
     }
@@ -133,7 +133,9 @@ pub fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (offset, size) = segment.file_range();
         let first_page = offset & !0xfff;
-        let shown = first_page <= mapping.offset && mapping.offset < offset + size;
+        // Linkers may put the end of one segment and the beginning of the next on one page of the file. The mapping is of code.
+        let is_code = segment.permissions().executable();
+        let shown = is_code && first_page <= mapping.offset && mapping.offset < offset + size;
         shown.then(|| mapping.start.wrapping_sub(mapping.offset).wrapping_sub(segment.address().wrapping_sub(offset)))
     })
 }

@@ -1,7 +1,7 @@
 //! Functions that show floats to the outside, and which floats a call of one shows. An output is an output whichever library prints
 //! it.
 
-use crate::call::VarArgs;
+use crate::call::{VarArgs, read_u128};
 use crate::format::{self, Kind};
 use crate::fortran::{self, Item};
 use crate::{CallState, Memory, unversioned};
@@ -22,6 +22,8 @@ pub enum Shows {
     Format(Format),
     /// The floats of this type that it is given by value, so many.
     Values(Type, u8),
+    /// A float of this type that its first argument points to.
+    Pointed(Type),
     /// Something that a Fortran program writes.
     Fortran(Item),
     /// Nothing yet: it looks at floats to find out how much room they will take.
@@ -95,6 +97,7 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "write",
     "str",
     "print",
+    "fmt",
 ];
 
 /// The number of each function's format argument, by the function's name, plain and fortified. The fortified forms,
@@ -203,6 +206,9 @@ pub fn foreign_output(symbol: &str) -> Option<OutputFunction> {
     if let Some((_, name, shows)) = OTHERS.iter().find(|(known, ..)| *known == symbol) {
         return named(name, *shows);
     }
+    if let Some(ty) = rust_formatter(symbol) {
+        return named("fmt", Shows::Pointed(ty));
+    }
     let (rest, name) = MANGLED.iter().find_map(|(prefix, name)| Some((symbol.strip_prefix(prefix)?, name)))?;
     let ty = match rest.bytes().next()? {
         b'f' => Type::F32,
@@ -213,6 +219,24 @@ pub fn foreign_output(symbol: &str) -> Option<OutputFunction> {
     named(name, Shows::Values(ty, 1))
 }
 
+/// The type of float that a function of Rust's `core` formats: `<f64 as Display>::fmt`, by either way of mangling names.
+fn rust_formatter(symbol: &str) -> Option<Type> {
+    let letter = if symbol.starts_with("_RNvX") {
+        let (_, implementation) = symbol.split_once("_4core3fmt5float")?;
+        let (letter, of_trait) = implementation.split_at_checked(1)?;
+        (of_trait.starts_with("NtB") && of_trait.ends_with("3fmt")).then_some(letter)?
+    } else {
+        let (_, implementation) = symbol.strip_prefix("_ZN4core3fmt5float")?.split_once("$u20$for$u20$f")?;
+        let (width, rest) = implementation.split_at_checked(2)?;
+        rest.starts_with("$GT$3fmt17h").then_some(if width == "64" { "d" } else { "f" })?
+    };
+    match letter {
+        "d" => Some(Type::F64),
+        "f" => Some(Type::F32),
+        _ => None,
+    }
+}
+
 /// The floats that a call of an output function shows. What cannot be read is left out.
 pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory) -> Vec<OutputArg> {
     match function.shows {
@@ -221,6 +245,14 @@ pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory)
             text.map_or(Vec::new(), |text| arguments(&text, format, call, memory))
         }
         Shows::Values(ty, count) => (0..count).map_while(|number| value(ty, number, call, memory)).collect(),
+        Shows::Pointed(ty) => {
+            let pointed = || {
+                let address = call.integer(0, memory)?;
+                let (bits, origin) = (read_u128(memory, address, ty.bytes())?, Origin::Memory(address));
+                Some(OutputArg { ty, bits, origin, argument: 0, conversion: Conversion::NONE })
+            };
+            pointed().into_iter().collect()
+        }
         Shows::Fortran(item) => fortran::shown(item, call, memory),
         Shows::Nothing => Vec::new(),
     }

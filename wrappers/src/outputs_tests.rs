@@ -286,10 +286,14 @@ fn symbols_of_other_libraries_are_known_by_their_whole_names() {
         ("_ZNSt3__18to_charsEPcS0_eNS_12chars_formatE", "to_chars"),
         ("_gfortran_transfer_array_write@@GFORTRAN_8", "write"),
         ("PyOS_double_to_string", "str"),
+        ("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt", "fmt"),
+        ("_ZN4core3fmt5float52_$LT$impl$u20$core..fmt..Display$u20$for$u20$f64$GT$3fmt17h0123456789abcdefE", "fmt"),
     ] {
         assert_eq!(known(symbol), Some(name), "{symbol}");
     }
-    for other in ["_ZNSolsEi", "_ZNSo9_M_insertIbEERSoT_", "_ZSt8to_charsPcS_", "_gfortran_transfer_real", "print"] {
+    for other in
+        ["_ZNSolsEi", "_ZNSo9_M_insertIbEERSoT_", "_ZSt8to_charsPcS_", "_gfortran_transfer_real", "print", "_RNvX"]
+    {
         assert_eq!(known(other), None, "{other}");
     }
 }
