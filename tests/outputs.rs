@@ -121,3 +121,94 @@ fn what_rust_formats() {
         judge(&run(&program), "outputs/outputs.rs", "; // ");
     }
 }
+
+/// Interpreters, each with a program that prints the difference of square roots and then (1e16 + 1) - 1e16 (1e22 in Perl, which adds integers as integers), in several ways: how many
+/// numbers that is, and what prints them.
+const INTERPRETED: &[(&[&str], u64, &[&str])] = &[
+    (
+        &[
+            "/usr/bin/python3",
+            "-S",
+            "-c",
+            "from math import sqrt\nx = 1e12\nd = sqrt(x + 1) - sqrt(x)\ny = 1e16\nz = (y + 1) - y\n\
+             print(d)\nprint(f'{d:.3f} {d!r}')\nprint('%g' % d, [d], str(complex(1, d)))\nprint(z)",
+        ],
+        6,
+        &["str"],
+    ),
+    (
+        &[
+            "perl",
+            "-e",
+            "$x = 1e12; $d = sqrt($x + 1) - sqrt($x); $y = 1e22; $z = ($y + 1) - $y; print $d, \"\\n\"; printf \"%.3f %g\\n\", $d, $d; printf \"%f\\n\", $z;",
+        ],
+        3,
+        &["sprintf", "gcvt", "snprintf"],
+    ),
+    (
+        &[
+            "mawk",
+            "BEGIN { x = 1e12; d = sqrt(x + 1) - sqrt(x); y = 1e16; z = (y + 1) - y; print d; printf \"%.3f\\n\", d; s = d \"\"; print s; printf \"%f\\n\", z }",
+        ],
+        3,
+        &["printf", "fprintf", "sprintf"],
+    ),
+    (
+        &[
+            "gawk",
+            "BEGIN { x = 1e12; d = sqrt(x + 1) - sqrt(x); y = 1e16; z = (y + 1) - y; print d; printf \"%.3f\\n\", d; s = d \"\"; print s; printf \"%f\\n\", z }",
+        ],
+        2,
+        &["snprintf", "sprintf"],
+    ),
+    (
+        &[
+            "octave-cli",
+            "--no-init-file",
+            "--no-history",
+            "--eval",
+            "x = 1e12; d = sqrt(x + 1) - sqrt(x), disp(d); printf('%g\\n', d); [1 d], y = 1e16; printf('%f\\n', (y + 1) - y);",
+        ],
+        4,
+        &["operator<<", "vasprintf"],
+    ),
+    (
+        &[
+            "Rscript",
+            "--vanilla",
+            "-e",
+            "x <- 1e12; d <- sqrt(x + 1) - sqrt(x); y <- 1e16; z <- (y + 1) - y; print(d); cat(d, '\\n'); print(c(1, d)); print(paste(d)); cat(sprintf('%.3f\\n', d)); print(z)",
+        ],
+        5,
+        &["print", "snprintf"],
+    ),
+];
+
+#[test]
+fn what_interpreters_print() {
+    for (command, count, functions) in INTERPRETED {
+        if !installed(command[0].trim_start_matches("/usr/bin/")) {
+            continue;
+        }
+        let report = analyse_command(command, &["--follow-children", "all"]);
+        let wrong: Vec<_> = report.spots("output").filter(|spot| spot["wrong"] != 0).collect();
+        for spot in &wrong {
+            assert!(functions.contains(&text(&spot["function"])), "{}: {spot:#}", report.of);
+        }
+        let [mut roots, mut sum] = [0, 0];
+        for spot in &wrong {
+            let times = spot["wrong"].as_u64().unwrap_or(0);
+            // A place that prints both shows the worse.
+            if number(&spot["computed"]) == 0.0 {
+                assert_eq!(number(&spot["correct"]), 1.0, "{}: {spot:#}", report.of);
+                assert!(number(&spot["max_bits"]) > 60.0, "{}: {spot:#}", report.of);
+                sum += 1;
+                roots += times - 1;
+            } else {
+                judge_numbers(&report, spot, false);
+                roots += times;
+            }
+        }
+        assert_eq!((roots, sum), (*count, 1), "{}: {wrong:#?}", report.of);
+    }
+}
