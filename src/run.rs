@@ -19,16 +19,10 @@ pub fn run(options: &Options) -> Result<End, Failure> {
     match options.mode {
         Mode::Analyse => analyse(&program, options, &mut summary),
         Mode::Log => {
-            let mut bytes = 0;
-            let count = |event: Event<'_>| {
-                if let Event::Records { bytes: records, .. } = event {
-                    bytes += records.len() as u64;
-                }
-            };
             let logging = Logging { check: options.check, discard: true, inside_math: options.no_wrap };
-            let run = translate(&program, options, Some(logging), count)?;
+            let run = translate(&program, options, Some(logging), |_| {})?;
             summary.write(&remarks_of(&run));
-            summary.write(&format!("fpgrind: {bytes} bytes of log were written and discarded\n"));
+            summary.write(&format!("fpgrind: {} bytes of log were written and discarded\n", run.logged));
             Ok(run.end)
         }
         Mode::None => {

@@ -85,6 +85,10 @@ pub enum Step {
         bytes: u8,
         ty: Type,
     },
+    Advance {
+        from: Index,
+        by: u64,
+    },
     Extract {
         from: Index,
         granule: usize,
@@ -259,15 +263,23 @@ fn step<R: Real>(
     let type_of = |value: ir::Value| block.type_of(value);
     let pair = |args: &[ir::Value; 2]| args.map(ir::Value::index);
     let numbers = |values: &[ir::Value]| values.iter().map(|value| value.index()).collect::<Vec<Index>>();
-    let address = |addr: &ir::Addr| Address {
-        segment: addr.segment.map(ir::Value::index),
-        base: addr.base.map(ir::Value::index),
-        index: addr.index.map(|(value, scale)| Scaled {
-            index: value.index(),
+    let address = |addr: &ir::Addr| {
+        let mut disp = addr.disp as u64;
+        // What a part of the address has moved by is known now.
+        let mut part = |value: ir::Value, scale: u64| match block.stmts[value.index()].op {
+            Op::Advance { from, by } => {
+                disp = disp.wrapping_add(by.wrapping_mul(scale));
+                from.index()
+            }
+            _ => value.index(),
+        };
+        let base = addr.base.map(|value| part(value, 1));
+        let index = addr.index.map(|(value, scale)| Scaled {
+            index: part(value, scale as u64),
             scale: scale as u64,
             narrow: type_of(value) == Some(Type::B32),
-        }),
-        disp: addr.disp as u64,
+        });
+        Address { segment: addr.segment.map(ir::Value::index), base, index, disp }
     };
     let st_slot = |image: ir::Value, index: u8| match block.stmts.get(image.index())?.op {
         Op::Image { slot, .. } => Some(Slot(slot.0.checked_add(IMAGE_ST + 16 * index as u16)?)),
@@ -289,6 +301,7 @@ fn step<R: Real>(
         Op::Among { bits, of } => Step::Among { bits: bits.index(), ty: stmt.ty?, of: numbers(of) },
         Op::Rescale { bits, of } => Step::Rescale { bits: bits.index(), of: of.index(), ty: stmt.ty?, at },
         Op::FromInt { value, bytes } => Step::FromInt { value: value.index(), bytes: *bytes, ty: stmt.ty? },
+        Op::Advance { from, by } => Step::Advance { from: from.index(), by: *by },
         Op::Extract { from, granule } => Step::Extract { from: from.index(), granule: *granule as usize, ty: stmt.ty? },
         Op::Concat { parts } => {
             let parts = parts.iter().map(|part| Some((part.index(), type_of(*part)?)));

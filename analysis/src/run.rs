@@ -155,6 +155,9 @@ impl<R: Real> Running<'_, R> {
             Step::Extract { from, granule, ty } => {
                 frame.values[index] = frame.values[*from].extract(*granule, *ty);
             }
+            Step::Advance { from, by } => {
+                frame.values[index] = Value::plain(frame.word(*from).wrapping_add(*by).into())
+            }
             Step::Half { from, granule, upper } => {
                 frame.values[index] = frame.values[*from].half(*granule, *upper);
             }

@@ -31,7 +31,7 @@ const KINDS: [Kind; 3] = [Kind::Thread, Kind::Tables, Kind::Zone];
 impl Kind {
     pub const fn bytes(self) -> usize {
         match self {
-            Kind::Thread => 17 * MIB,
+            Kind::Thread => 5 * MIB,
             Kind::Tables => 2 * MIB,
             Kind::Zone => 64 * MIB,
         }

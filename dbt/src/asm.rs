@@ -1,8 +1,8 @@
 //! A thin layer over dynasm's assembler: it knows the address that the code will have in the guest.
 
 use dynasmrt::x64::X64Relocation;
-use dynasmrt::{DynasmApi, VecAssembler};
-use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
+use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
+use iced_x86::{Code, ConditionCode, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 /// The CS override, which near branches ignore: it takes room without being an instruction of its own.
 const MEANINGLESS_PREFIX: u8 = 0x2e;
@@ -65,6 +65,21 @@ impl Asm {
         let displacement = target.wrapping_sub(self.here() + 5) as i32;
         self.ops.push(0xe9);
         self.ops.push_i32(displacement);
+    }
+
+    /// A branch to a label by any condition.
+    pub fn branch(&mut self, condition: ConditionCode, to: DynamicLabel) {
+        macro_rules! branch {
+            ($($code:ident $branch:ident),*) => {
+                match condition {
+                    $(ConditionCode::$code => dynasm!(self.ops; .arch x64; $branch =>to),)*
+                    ConditionCode::None => dynasm!(self.ops; .arch x64; jmp =>to),
+                }
+            };
+        }
+        branch!(
+            o jo, no jno, b jb, ae jae, e je, ne jne, be jbe, a ja, s js, ns jns, p jp, np jnp, l jl, ge jge, le jle, g jg
+        );
     }
 
     /// Emits nops until the address is `like` modulo a power of two.

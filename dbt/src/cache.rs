@@ -130,6 +130,12 @@ impl CodeCache {
         self.zones.iter().position(|zone| zone.contains(address))
     }
 
+    /// Where the next so many bytes of a zone go, if there is room for them.
+    pub fn next_free_in(&self, zone: usize, bytes: u64) -> Option<u64> {
+        let zone = &self.zones[zone];
+        (zone.used + bytes <= ZONE_BYTES).then(|| zone.next_free())
+    }
+
     /// Appends code to a zone; the code was assembled for `next_free`.
     pub fn append(&mut self, zone: usize, code: &[u8]) {
         let zone = &mut self.zones[zone];

@@ -5,9 +5,12 @@ use iced_x86::{
     Code, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register,
 };
+use std::ops::Range;
 
 /// Blocks are short anyway; the bound keeps records small and the analysis in step.
 const MAX_INSTRUCTIONS: usize = 64;
+/// How often a loop is run through in one block. More would write shorter records still, for loops that have become longer.
+const MOST_TIMES: usize = 4;
 /// Of a block that leaves no record: as many as the buffer for its bytes holds.
 const MAX_QUIET_INSTRUCTIONS: usize = 128;
 /// Most blocks have no more.
@@ -54,7 +57,7 @@ pub enum End {
 
 #[derive(Debug)]
 pub struct Decoded {
-    /// With the branch that ends the block, except for `End::Native`.
+    /// With the branch that ends the block, except for `End::Native`. Those of an unrolled loop come again and again.
     pub instrs: Vec<Instruction>,
     pub bytes: Vec<u8>,
     /// Where in the bytes the displacements of RIP-relative operands are.
@@ -67,14 +70,18 @@ pub struct Decoded {
 impl Decoded {
     /// The bytes of an instruction.
     pub fn bytes_of(&self, index: usize) -> &[u8] {
-        let start = self.offset_of(index);
-        &self.bytes[start..start + self.instrs[index].len()]
+        &self.bytes[self.range_of(index..index + 1)]
     }
 
-    /// Where in the bytes an instruction begins; with as many as there are, where the last one ends.
-    pub fn offset_of(&self, index: usize) -> usize {
-        let start = |instr: &Instruction| (instr.ip() - self.instrs[0].ip()) as usize;
-        self.instrs.get(index).map_or(self.bytes.len(), start)
+    /// Where in the bytes an instruction begins.
+    fn offset_of(&self, index: usize) -> usize {
+        (self.instrs[index].ip() - self.instrs[0].ip()) as usize
+    }
+
+    /// Where in the bytes the instructions are that come one behind the other from one to another, without that.
+    pub fn range_of(&self, indices: Range<usize>) -> Range<usize> {
+        let Some(last) = indices.clone().next_back() else { return 0..0 };
+        self.offset_of(indices.start)..self.offset_of(last) + self.instrs[last].len()
     }
 
     /// How many instructions of the block come before those that end it.
@@ -96,6 +103,25 @@ impl Decoded {
             End::TwoBranches { first, taken, .. } => into(first) || into(taken),
             _ => false,
         }
+    }
+
+    /// Is the instruction a branch back to the block's beginning, with more of the block behind it?
+    pub fn goes_round(&self, index: usize) -> bool {
+        index < self.body_len() && self.instrs[index].flow_control() == FlowControl::ConditionalBranch
+    }
+
+    /// A loop of one block is run through several times in one, if that is not too long. How many times.
+    pub fn unroll(&mut self) -> usize {
+        let (Some(first), Some(last), End::Branch { taken, .. }) = (self.instrs.first(), self.instrs.last(), self.end)
+        else {
+            return 1;
+        };
+        if taken != first.ip() || !last.is_jcc_short_or_near() {
+            return 1;
+        }
+        let times = (MAX_INSTRUCTIONS / self.instrs.len()).min(MOST_TIMES);
+        self.instrs = self.instrs.repeat(times.max(1));
+        times.max(1)
     }
 
     /// The fixed address of the pointer to where the block leads.

@@ -9,7 +9,7 @@ mod record_tests;
 mod vectors;
 mod volatile;
 
-pub use record::Record;
+pub use record::{Record, ShorterRecord};
 
 use crate::asm::Asm;
 use crate::blocks::Link;
@@ -24,6 +24,7 @@ use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_ir::{Block, Op, Place, Reg, When};
 use fpgrind_wrappers::{AllocatedAt, Change, Wrapper};
 use iced_x86::{Code, FlowControl, Instruction, Register};
+use record::Scratch;
 use std::ops::Range;
 
 /// Code that a table is to lead to for a target.
@@ -95,9 +96,17 @@ enum Cold {
         than: Key,
         entry: u64,
     },
+    /// No room for a record: what begins at `resume` begins again with the next chunk.
     RingFull {
         label: DynamicLabel,
-        resume: u64,
+        resume: DynamicLabel,
+    },
+    /// A loop is left before it was run through as often as its record has room for.
+    LeaveLoop {
+        label: DynamicLabel,
+        record: ShorterRecord,
+        scratch: Scratch,
+        target: Key,
     },
     /// The source of a block is no longer what was translated.
     Changed {
@@ -112,8 +121,8 @@ enum Cold {
 /// The records of a wrapped function: at its entry and at its return.
 #[derive(Default)]
 pub struct WrapperRecords {
-    pub enter: Option<(u32, Block)>,
-    pub leave: Option<(u32, Block)>,
+    pub enter: Option<Record>,
+    pub leave: Option<Record>,
 }
 
 impl Emitter {
@@ -158,7 +167,7 @@ impl Emitter {
     }
 
     /// The block's instructions up to the one that ends it, with their record.
-    pub fn body(&mut self, decoded: &Decoded, record: Option<Record>) {
+    pub fn body(&mut self, decoded: &Decoded, record: Option<&Record>) {
         let count = decoded.body_len();
         if record.is_none() && self.marks.is_none() {
             self.copy(decoded, 0..count);
@@ -169,19 +178,24 @@ impl Emitter {
         let first = decoded.instrs.first().map(Instruction::ip);
         let scratch = record.map(|record| self.begin_record(record, decoded.registers, &decoded.instrs, first));
         let spilled = scratch.map_or([None, None], |scratch| scratch.spilled());
+        let mut shorter = record.into_iter().flat_map(|record| &record.shorter);
         for (index, instr) in decoded.instrs.iter().enumerate() {
             if index <= count {
                 self.mark(Interrupted::At { pc: instr.ip(), spilled });
             }
             if let (Some(record), Some(scratch)) = (record, scratch) {
-                self.log(record.block, index, When::Before, scratch, &decoded.instrs);
+                self.log(&record.block, index, When::Before, scratch, &decoded.instrs);
             }
-            if index < count {
+            if decoded.goes_round(index)
+                && let (Some(scratch), Some(left)) = (scratch, shorter.next())
+            {
+                self.go_round(instr, *left, scratch);
+            } else if index < count {
                 self.copy(decoded, index..index + 1);
                 self.mark(Interrupted::At { pc: instr.next_ip(), spilled });
                 self.keep_apart(instr);
                 if let (Some(record), Some(scratch)) = (record, scratch) {
-                    self.log(record.block, index, When::After, scratch, &decoded.instrs);
+                    self.log(&record.block, index, When::After, scratch, &decoded.instrs);
                     self.mark(Interrupted::At { pc: instr.next_ip(), spilled });
                 }
             }
@@ -189,7 +203,7 @@ impl Emitter {
         if let (Some(record), Some(scratch)) = (record, scratch) {
             let last = decoded.instrs.get(count).map(Instruction::ip);
             let end = last.or(decoded.instrs.last().map(Instruction::next_ip));
-            self.end_record(record, scratch, end);
+            self.end_record(record.block.record, scratch, end);
         }
     }
 
@@ -203,7 +217,7 @@ impl Emitter {
     /// Copies instructions. What they reach relative to their own address is as much further away as the copy is.
     fn copy(&mut self, decoded: &Decoded, indices: Range<usize>) {
         let Some(first) = decoded.instrs.get(indices.start) else { return };
-        let (start, end) = (decoded.offset_of(indices.start), decoded.offset_of(indices.end));
+        let Range { start, end } = decoded.range_of(indices);
         let further = first.ip().wrapping_sub(self.asm.here()) as i32;
         let mut copied = start;
         for at in decoded.rip_displacements.iter().copied().filter(|at| (start..end).contains(at)) {
@@ -237,26 +251,26 @@ impl Emitter {
     pub fn wrapped(&mut self, pc: u64, function: Function, records: &WrapperRecords) {
         let leave = self.asm.ops.new_dynamic_label();
         self.entry((pc, Mode::Logged));
-        if let Some((number, block)) = &records.enter {
-            self.record(Record { number: *number, block }, top_of_stack());
+        if let Some(record) = &records.enter {
+            self.record(record, top_of_stack());
         }
         if let Function::Wrapped(Wrapper::Output(function)) = function {
             self.ask(|resume| Exit::Output { function, resume });
         }
-        if let Some((_, block)) = &records.leave {
-            self.keep_arguments(block);
+        if let Some(record) = &records.leave {
+            self.keep_arguments(&record.block);
         }
         self.enter_quiet(leave);
         self.jump_to((pc, Mode::Quiet));
 
         dynasm!(self.asm.ops; .arch x64; =>leave);
         self.leaves.push((self.asm.here(), pc));
-        if let Some((number, block)) = &records.leave {
+        if let Some(record) = &records.leave {
             let skip = self.asm.ops.new_dynamic_label();
             if writes_only_if_it_succeeds(function) {
                 self.unless_zero_is_returned(skip);
             }
-            self.record(Record { number: *number, block }, top_of_stack());
+            self.record(record, top_of_stack());
             dynasm!(self.asm.ops; .arch x64; =>skip);
         }
         if let Function::Resolver(wrapper) = function {
@@ -329,8 +343,13 @@ impl Emitter {
                     dynasm!(self.asm.ops; .arch x64; .u64 end);
                 }
                 Cold::RingFull { label, resume } => {
-                    dynasm!(self.asm.ops; .arch x64; =>label; gs mov rcx, [at::spill(0)]);
-                    self.ask(|_| Exit::RingFull { resume });
+                    dynasm!(self.asm.ops; .arch x64; =>label; lea rcx, [=>resume]; gs mov [at::RESUME], rcx);
+                    self.asm.jump(self.stubs.next_chunk);
+                }
+                Cold::LeaveLoop { label, record, scratch, target } => {
+                    dynasm!(self.asm.ops; .arch x64; =>label; gs mov DWORD [Rq(scratch.cursor)], record.number as i32);
+                    self.end_record(record.length, scratch, None);
+                    self.jump_to(target);
                 }
                 Cold::Changed { label, key } => {
                     dynasm!(self.asm.ops; .arch x64; =>label);

@@ -19,8 +19,8 @@ pub enum Exit {
     Miss(Mode),
     /// A direct branch that is not linked yet. Translating its target links it.
     Link { target: Key },
-    /// No room for a record; the block begins again at `resume`.
-    RingFull { resume: u64 },
+    /// The ring is full. The guest itself says where it goes on.
+    RingFull,
     /// The code that this was translated from is no longer the same.
     Changed { key: Key },
     /// An instruction that cannot be translated.
@@ -32,8 +32,14 @@ pub enum Exit {
 }
 
 /// The exits that every space has; the others count from their number on.
-const COMMON: [Exit; 5] =
-    [Exit::Start, Exit::Syscall, Exit::BehindSyscall, Exit::Miss(Mode::Quiet), Exit::Miss(Mode::Logged)];
+const COMMON: [Exit; 6] = [
+    Exit::Start,
+    Exit::Syscall,
+    Exit::BehindSyscall,
+    Exit::RingFull,
+    Exit::Miss(Mode::Quiet),
+    Exit::Miss(Mode::Logged),
+];
 
 /// All exits; the guest names one by its number. Numbers are not used again, so exits of code that is gone can be forgotten.
 #[derive(Clone, Default)]
@@ -46,9 +52,10 @@ impl Exits {
     pub const START: i32 = 0;
     pub const SYSCALL: i32 = 1;
     pub const BEHIND_SYSCALL: i32 = 2;
+    pub const RING_FULL: i32 = 3;
 
     pub fn miss(mode: Mode) -> i32 {
-        3 + mode as i32
+        4 + mode as i32
     }
 
     /// The number that the next exit will get, as an immediate operand.

@@ -27,6 +27,7 @@ mod launch;
 mod log;
 mod modules;
 pub mod program;
+mod ring;
 mod service;
 mod signals;
 mod storms;
@@ -84,15 +85,17 @@ pub struct Run {
     /// How often the program had to ask for translations and the like, and how long that took in all.
     pub requests: u64,
     pub asking: Duration,
+    /// Bytes of log.
+    pub logged: u64,
 }
 
 /// Runs a program to its end. The consumer gets the log, on the calling thread, while the program runs.
 pub fn run(program: &Program, options: &Options, consumer: impl FnMut(Event<'_>)) -> Result<Run, Error> {
     keep_heap_together();
-    let (publisher, subscription) = log::channel_of_log();
+    let (publisher, subscription) = log::channel_of_log(options.logging.is_some_and(|logging| logging.discard));
     std::thread::scope(|scope| {
         let supervisor = scope.spawn(|| supervise(program, options, publisher));
-        subscription.consume(options.logging.is_some_and(|logging| logging.discard), consumer);
+        subscription.consume(consumer);
         supervisor.join().unwrap_or(Err(Error::Internal))
     })
 }
@@ -132,6 +135,7 @@ fn supervise(program: &Program, options: &Options, publisher: Publisher) -> Resu
         remarks: remarks(&seen, went_native),
         requests: statistics.requests.load(Ordering::Relaxed),
         asking: Duration::from_nanos(statistics.nanoseconds.load(Ordering::Relaxed)),
+        logged: statistics.logged_bytes.load(Ordering::Relaxed),
     })
 }
 

@@ -1,6 +1,6 @@
 //! The way of the log from the guests to its consumer.
 
-use crate::context::Chunk;
+use crate::ring::Chunk;
 use fpgrind_analysis::log::Event;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,8 +13,8 @@ pub enum Message {
     Chunk { thread: u32, chunk: Chunk },
 }
 
-/// Chunks of log that may wait for the consumer before a guest has to.
-const CHUNKS_IN_FLIGHT: usize = 16;
+/// Buffers of log that may wait for the consumer before a guest has to. (Chunks are bounded by themselves: a ring has a few.)
+const BUFFERS_IN_FLIGHT: usize = 16;
 
 /// Sends events in the order in which they must be known, from any thread of the supervisor. Only records make the sender wait: what
 /// is announced is told under the translator's lock.
@@ -23,6 +23,8 @@ pub struct Publisher {
     sender: Sender<Message>,
     credits: Arc<Credits>,
     next_block: Arc<AtomicU32>,
+    /// Nobody wants to see records.
+    discard: bool,
 }
 
 #[derive(Default)]
@@ -34,7 +36,7 @@ struct Credits {
 #[derive(Default)]
 struct Flow {
     in_flight: usize,
-    /// Buffers of chunks that were consumed. They are used again, because the kernel takes longer to make pages than the guest to
+    /// Buffers that were consumed. They are used again, because the kernel takes longer to make pages than the guest to
     /// fill them.
     spare: Vec<Vec<u8>>,
     /// Nobody consumes any more.
@@ -54,11 +56,11 @@ pub struct Subscription {
     credits: Arc<Credits>,
 }
 
-pub fn channel_of_log() -> (Publisher, Subscription) {
+pub fn channel_of_log(discard: bool) -> (Publisher, Subscription) {
     let (sender, receiver) = channel();
     let credits = Arc::new(Credits::default());
     let next_block = Arc::new(AtomicU32::new(1));
-    (Publisher { sender, credits: credits.clone(), next_block }, Subscription { receiver, credits })
+    (Publisher { sender, credits: credits.clone(), next_block, discard }, Subscription { receiver, credits })
 }
 
 impl Publisher {
@@ -75,21 +77,23 @@ impl Publisher {
         buffer
     }
 
+    /// Waits while too many buffers are on their way.
     pub fn send_records(&self, thread: u32, bytes: Vec<u8>) {
-        self.send_when_due(Message::Records { thread, bytes });
-    }
-
-    pub fn send_chunk(&self, thread: u32, chunk: Chunk) {
-        self.send_when_due(Message::Chunk { thread, chunk });
-    }
-
-    fn send_when_due(&self, records: Message) {
+        if self.discard {
+            return self.credits.change(|flow| flow.spare.push(bytes));
+        }
         let lock = self.credits.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = |flow: &mut Flow| flow.in_flight >= CHUNKS_IN_FLIGHT && !flow.closed;
+        let full = |flow: &mut Flow| flow.in_flight >= BUFFERS_IN_FLIGHT && !flow.closed;
         let mut flow = self.credits.changed.wait_while(lock, full).unwrap_or_else(PoisonError::into_inner);
         flow.in_flight += 1;
         drop(flow);
-        let _ = self.sender.send(records);
+        let _ = self.sender.send(Message::Records { thread, bytes });
+    }
+
+    pub fn send_chunk(&self, thread: u32, chunk: Chunk) {
+        if !self.discard {
+            let _ = self.sender.send(Message::Chunk { thread, chunk });
+        }
     }
 
     /// A number for a block, unlike any other.
@@ -99,25 +103,18 @@ impl Publisher {
 }
 
 impl Subscription {
-    /// Hands over everything until all publishers are gone. A consumer that reads gets copies of what lies in memory which the guest
-    /// can write to; one that is to `discard` gets it where it lies.
-    pub fn consume(self, discard: bool, mut consumer: impl FnMut(Event<'_>)) {
+    /// Hands over everything until all publishers are gone.
+    pub fn consume(self, mut consumer: impl FnMut(Event<'_>)) {
         let mut copy = Vec::new();
         for message in &self.receiver {
             match message {
                 Message::Event(event) => consumer(event),
                 Message::Chunk { thread, chunk } => {
-                    if discard {
-                        consumer(Event::Records { thread, bytes: chunk.in_place() });
-                        drop(chunk);
-                    } else {
-                        copy.clear();
-                        chunk.read_into(&mut copy);
-                        // The guest can fill it again meanwhile.
-                        drop(chunk);
-                        consumer(Event::Records { thread, bytes: &copy });
-                    }
-                    self.credits.change(|flow| flow.in_flight -= 1);
+                    // The guest could write to it where it lies, and can fill it again as soon as it is copied.
+                    copy.clear();
+                    chunk.read_into(&mut copy);
+                    drop(chunk);
+                    consumer(Event::Records { thread, bytes: &copy });
                 }
                 Message::Records { thread, bytes } => {
                     consumer(Event::Records { thread, bytes: &bytes });

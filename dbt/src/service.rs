@@ -2,9 +2,10 @@
 //! the supervisor.
 
 use crate::cache::place_zone;
-use crate::context::{Context, MAX_OUTPUT, Mode};
+use crate::context::{Context, Mode};
 use crate::exits::{Exit, Key};
 use crate::log::Publisher;
+use crate::ring::MAX_OUTPUT;
 use crate::thread::{Space, Thread};
 use crate::translate::Translator;
 use crate::unwind::Unwinder;
@@ -27,6 +28,7 @@ pub enum WentNative {
 pub struct Statistics {
     pub requests: AtomicU64,
     pub nanoseconds: AtomicU64,
+    pub logged_bytes: AtomicU64,
     pub went_native: Mutex<Option<WentNative>>,
 }
 
@@ -54,7 +56,7 @@ impl Service {
     pub fn serve(&self) {
         let _guard = KilledOnPanic(self.thread.tid);
         let mut soon = true;
-        while self.thread.memory.wait(soon) {
+        while self.thread.memory.wait(soon, || self.hand_over_full()) {
             let asked = Instant::now();
             soon = self.handle();
             self.thread.memory.answer();
@@ -82,7 +84,7 @@ impl Service {
         let Context { exit, argument, .. } = *self.context();
         let Some(exit) = self.space().lock().exits.get(exit).cloned() else { return true };
         // It takes a while to fill a chunk.
-        let soon = !matches!(exit, Exit::RingFull { .. });
+        let soon = !matches!(exit, Exit::RingFull);
         if !matches!(exit, Exit::BehindSyscall) && self.context().ask_behind_syscall != 0 {
             // A handler took it out of the system call that it was found in.
             self.context().ask_behind_syscall = 0;
@@ -98,9 +100,9 @@ impl Service {
                 self.space().lock().invalidate_block(key);
                 self.go_on_at(key, false);
             }
-            Exit::RingFull { resume } => {
-                self.publisher.send_chunk(self.thread.number, self.thread.memory.take_chunk());
-                self.context().resume = resume;
+            Exit::RingFull => {
+                self.hand_over_full();
+                self.thread.memory.ring.make_room();
             }
             Exit::Native { pc } => self.go_native(pc, WentNative::Instruction),
             Exit::Output { function, resume } => {
@@ -219,7 +221,7 @@ impl Service {
         self.context().syscall = call;
         self.context().action = 1;
         self.thread.memory.answer();
-        let result = if self.thread.memory.wait(true) { self.context().syscall_result } else { u64::MAX };
+        let result = if self.thread.memory.wait(true, || {}) { self.context().syscall_result } else { u64::MAX };
         self.context().action = 0;
         result
     }
@@ -256,11 +258,16 @@ impl Service {
         }
         let pc = self.caller(&call.gpr, &guest);
         for args in args.chunks(Output::max_args(MAX_OUTPUT)) {
-            if self.thread.memory.ring_is_full() {
-                self.hand_over();
-            }
-            let record = Output { pc, function: function.number, args: args.to_vec() }.encode();
-            self.thread.memory.append_record(&record);
+            self.append(&Output { pc, function: function.number, args: args.to_vec() }.encode());
+        }
+    }
+
+    /// Writes a record as the guest would.
+    fn append(&self, record: &[u8]) {
+        self.hand_over_full();
+        if !self.thread.memory.ring.append(record) {
+            self.hand_over();
+            self.thread.memory.ring.append(record);
         }
     }
 
@@ -276,11 +283,26 @@ impl Service {
 
     /// Sends what was logged.
     pub(crate) fn hand_over(&self) {
-        if self.thread.memory.has_records() {
+        self.hand_over_full();
+        let ring = &self.thread.memory.ring;
+        if ring.has_rest() {
             let mut records = self.publisher.buffer();
-            self.thread.memory.take_records(&mut records);
+            ring.take_rest(&mut records);
+            self.count_log(records.len());
             self.publisher.send_records(self.thread.number, records);
         }
+    }
+
+    /// Sends the chunks that are full.
+    fn hand_over_full(&self) {
+        while let Some(chunk) = self.thread.memory.ring.take() {
+            self.count_log(chunk.len);
+            self.publisher.send_chunk(self.thread.number, chunk);
+        }
+    }
+
+    fn count_log(&self, bytes: usize) {
+        self.statistics.logged_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 

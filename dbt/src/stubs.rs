@@ -7,6 +7,7 @@
 use crate::asm::Asm;
 use crate::context::{Mode, at};
 use crate::exits::Exits;
+use crate::ring::{END, NEXT, START};
 use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 
@@ -25,6 +26,8 @@ pub struct Stubs {
     pub syscall_left: u64,
     /// Where that code ends.
     pub syscall_end: u64,
+    /// Goes on in the next chunk of the ring, at the address in the context where requests have theirs; guest rcx is spilled.
+    pub next_chunk: u64,
     /// What the tables' empty slots lead to; the target is in rcx, guest rcx and rdx are spilled.
     jump_miss: [u64; 2],
     return_miss: [u64; 2],
@@ -95,6 +98,8 @@ pub fn assemble(start: u64) -> (Vec<u8>, Stubs) {
     stubs.syscall = asm.here();
     (stubs.behind_syscall, stubs.syscall_left) = syscall(&mut asm, stubs.request);
     stubs.syscall_end = asm.here();
+    stubs.next_chunk = asm.here();
+    next_chunk(&mut asm, stubs.request);
     for mode in [Mode::Quiet, Mode::Logged] {
         stubs.return_miss[mode as usize] = asm.here();
         // The return wrote this stub's address over the guest's return address before popping it.
@@ -251,4 +256,54 @@ fn syscall(asm: &mut Asm, request: u64) -> (u64, u64) {
     );
     asm.jump(request);
     (behind, left)
+}
+
+/// The chunk is handed over by its end, which is written behind all that is in it. The supervisor finds it whenever it looks; it is woken
+/// if it sleeps.
+fn next_chunk(asm: &mut Asm, request: u64) {
+    dynasm!(asm.ops
+        ; .arch x64
+        ; gs mov [at::spill(1)], rdx
+        ; gs mov rdx, [at::CHUNK]
+        ; gs mov rcx, [at::CURSOR]
+        ; gs mov [rdx + END], rcx
+        ; gs mov rdx, [rdx + NEXT]
+        ; gs mov rcx, [rdx + END]
+        ; jrcxz >free
+        ; gs mov QWORD [at::EXIT], Exits::RING_FULL
+        ; gs mov rcx, [at::spill(0)]
+        ; gs mov rdx, [at::spill(1)]
+    );
+    asm.jump(request);
+    dynasm!(asm.ops
+        ; .arch x64
+        ; free:
+        ; gs mov [at::CHUNK], rdx
+        ; gs mov rcx, [rdx + START]
+        ; gs mov [at::CURSOR], rcx
+        ; gs mov ecx, [at::SERVICE_SLEEPS]
+        ; jrcxz >go_on
+        ; gs mov ecx, [at::RESTRICTED]
+        ; jrcxz >wake
+        ; go_on:
+        ; gs mov rcx, [at::spill(0)]
+        ; gs mov rdx, [at::spill(1)]
+        ; gs jmp QWORD [at::RESUME]
+        ; wake:
+        ; gs mov [at::gpr(0)], rax
+        ; gs mov [at::gpr(6)], rsi
+        ; gs mov [at::gpr(7)], rdi
+        ; gs mov [at::gpr(11)], r11
+        ; gs mov rdi, [at::ADDRESS]
+        ; lea rdi, [rdi + at::PENDING]
+        ; mov esi, FUTEX_WAKE
+        ; mov edx, EVERYONE
+        ; mov eax, libc::SYS_futex as i32
+        ; syscall
+        ; gs mov rax, [at::gpr(0)]
+        ; gs mov rsi, [at::gpr(6)]
+        ; gs mov rdi, [at::gpr(7)]
+        ; gs mov r11, [at::gpr(11)]
+        ; jmp <go_on
+    );
 }

@@ -15,10 +15,10 @@ use crate::modules::{Loaded, Modules};
 use crate::tables::{Lookup, Tables};
 use crate::thread::Thread;
 use fpgrind_analysis::log::Event;
-use fpgrind_frontend_x86::{LiftOptions, filled_by_kernel, lift};
+use fpgrind_frontend_x86::{LiftOptions, filled_by_kernel, lift, lift_loop};
 use fpgrind_ir::Block;
 use fpgrind_wrappers::Wrapper;
-use iced_x86::InstructionInfoFactory;
+use iced_x86::{Instruction, InstructionInfoFactory};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -59,6 +59,8 @@ pub struct Translator {
     leaves: FxHashMap<u64, u64>,
     /// What the table of jumps has entries for.
     jump_entries: FxHashSet<Key>,
+    /// Jumps to entries out of reach, by the zone that they lie in and the entry.
+    far_jumps: FxHashMap<(usize, u64), u64>,
     /// The generation of the exits from a number on.
     exits_from: VecDeque<(u64, i32)>,
     infos: InstructionInfoFactory,
@@ -90,6 +92,7 @@ impl Translator {
             continuations: FxHashMap::default(),
             leaves: FxHashMap::default(),
             jump_entries: FxHashSet::default(),
+            far_jumps: FxHashMap::default(),
             exits_from: VecDeque::new(),
             infos: InstructionInfoFactory::new(),
             marked: None,
@@ -118,6 +121,7 @@ impl Translator {
             continuations: self.continuations.clone(),
             leaves: self.leaves.clone(),
             jump_entries: self.jump_entries.clone(),
+            far_jumps: self.far_jumps.clone(),
             exits_from: self.exits_from.clone(),
             infos: InstructionInfoFactory::new(),
             marked: None,
@@ -213,6 +217,7 @@ impl Translator {
         }
         self.copies.clear();
         self.jump_entries.clear();
+        self.far_jumps.clear();
         self.reset_tables();
         self.cache.generation += 1;
         self.exits_from.push_back((self.cache.generation, self.exits.next()));
@@ -245,15 +250,15 @@ impl Translator {
         let source = source.map(<[u8]>::to_vec);
         let mut emitter = Emitter::new(entry, self.cache.zones[zone].stubs, 0, self.logging.is_some());
         emitter.marks = Some(Vec::new());
-        let decoded = match &source {
+        let mut decoded = match &source {
             Some(bytes) => decode(key.0, bytes, key.1, Writes::EndBlocks, &mut self.infos),
             None => self.decode(key, false).0,
         };
-        let block = self.describe(&decoded, key.1);
+        let record = Record::new(self.describe(&mut decoded, key.1), |_| 0);
         if source.is_some() {
             emitter.verify(&decoded, key);
         }
-        emitter.body(&decoded, block.as_ref().map(|block| Record { number: 0, block }));
+        emitter.body(&decoded, record.as_ref());
         emitter.end(&decoded, key.1, None);
         emitter.marks
     }
@@ -389,31 +394,46 @@ impl Translator {
         decode(pc, &bytes[..read], mode, Writes::AreNothing, &mut self.infos)
     }
 
-    /// What a block does to floats, if it is to leave a record.
-    fn describe(&mut self, decoded: &Decoded, mode: Mode) -> Option<Block> {
-        let logging = self.logging?;
-        let first = decoded.instrs.first()?.ip();
+    /// What a block does to floats, if it is to leave a record. If it is a loop it may be unrolled; then it is one of several.
+    fn describe(&mut self, decoded: &mut Decoded, mode: Mode) -> Vec<Block> {
+        let (Some(logging), Some(first)) = (self.logging, decoded.instrs.first().map(Instruction::ip)) else {
+            return Vec::new();
+        };
         // How a program computes is set by functions of the C library: fesetround and the like. And most system calls are made there.
         let counts = || decoded.sets_rounding() || filled_by_kernel(&decoded.instrs).is_some();
         let quiet = self.modules.at(first).is_some_and(|module| module.quiet);
         if mode == Mode::Quiet || quiet && !counts() {
-            return None;
+            return Vec::new();
         }
         let guest = std::cell::RefCell::new(&mut self.guest);
         let constants = |address: u64, buffer: &mut [u8]| {
             let mut guest = guest.borrow_mut();
             guest.is_constant(address, buffer.len()) && guest.read(address, buffer)
         };
-        let block = lift(&decoded.instrs, &LiftOptions { check: logging.check, constants: &constants });
-        (block.record != 0).then_some(block)
+        let options = LiftOptions { check: logging.check, constants: &constants };
+        let block = lift(&decoded.instrs, &options);
+        if block.record == 0 {
+            return Vec::new();
+        }
+        let once = decoded.instrs.len();
+        let times = decoded.unroll();
+        if times > 1
+            && let Some(blocks) = lift_loop(&decoded.instrs, times, &options)
+        {
+            return blocks;
+        }
+        decoded.instrs.truncate(once);
+        vec![block]
     }
 
-    /// Numbers a block and tells the log's consumer of it.
-    fn announce(&mut self, block: Block) -> (u32, Block) {
-        let number = self.publisher.next_block();
+    /// Numbers blocks that write one record, and tells the log's consumer of them.
+    fn announce(&mut self, blocks: Vec<Block>) -> Option<Record> {
         let process = self.residents.first().map_or(0, |thread| thread.process.number);
-        self.publisher.send(Event::Block { process, number, block: block.clone() });
-        (number, block)
+        Record::new(blocks, |block| {
+            let number = self.publisher.next_block();
+            self.publisher.send(Event::Block { process, number, block: block.clone() });
+            number
+        })
     }
 }
 

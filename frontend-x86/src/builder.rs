@@ -13,6 +13,7 @@ use crate::registers::{General, Granule, QUARTER, Vector, WHOLE};
 use fpgrind_ir::{Addr, Block, Guard, GuestInstr, Op, Place, Reg, Slot, Type, Value, When};
 use std::collections::{HashMap, HashSet};
 
+#[derive(Clone)]
 pub struct Builder {
     block: Block,
     /// The instruction that statements belong to now.
@@ -74,6 +75,11 @@ impl Builder {
             changed: [0; VECTORS],
             guard: None,
         }
+    }
+
+    /// How many statements there are.
+    pub fn len(&self) -> usize {
+        self.block.stmts.len()
     }
 
     /// What follows belongs to this instruction.

@@ -35,25 +35,57 @@ pub struct LiftOptions<'a> {
 pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
     // Statements name their instruction in 16 bits. Translated blocks are far shorter.
     let instrs = &instrs[..instrs.len().min(u16::MAX as usize)];
-    let guest = instrs.iter().map(|instr| GuestInstr { pc: instr.ip(), len: instr.len() as u8 }).collect();
-    let mut builder = Builder::new(guest);
-    let mut info = InstructionInfoFactory::new();
-    for (index, instr) in instrs.iter().enumerate() {
+    let mut lifter = Lifter::new(instrs, options);
+    (0..instrs.len()).for_each(|index| lifter.lift(index));
+    fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(lifter.builder.finish()))
+}
+
+/// Describes a loop that is run through `times` times: `instrs` are those of one time after the other, and the last of each branches back.
+/// A block for each number of times after which the loop may be left; see [`share_record`](fpgrind_ir::share_record).
+pub fn lift_loop(instrs: &[Instruction], times: usize, options: &LiftOptions) -> Option<Vec<Block>> {
+    let mut lifter = Lifter::new(instrs, options);
+    let length = instrs.len() / times;
+    let (mut blocks, mut common) = (Vec::new(), Vec::new());
+    for end in (1..=times).map(|time| time * length) {
+        (end - length..end).for_each(|index| lifter.lift(index));
+        common.push(lifter.builder.len());
+        let mut block = lifter.builder.clone().finish();
+        block.instrs.truncate(end);
+        blocks.push(block);
+    }
+    fpgrind_ir::share_record(blocks, &common)
+}
+
+struct Lifter<'a> {
+    instrs: &'a [Instruction],
+    options: &'a LiftOptions<'a>,
+    builder: Builder,
+    infos: InstructionInfoFactory,
+}
+
+impl<'a> Lifter<'a> {
+    fn new(instrs: &'a [Instruction], options: &'a LiftOptions) -> Lifter<'a> {
+        let guest = instrs.iter().map(|instr| GuestInstr { pc: instr.ip(), len: instr.len() as u8 }).collect();
+        Lifter { instrs, options, builder: Builder::new(guest), infos: InstructionInfoFactory::new() }
+    }
+
+    fn lift(&mut self, index: usize) {
+        let Lifter { builder, options, .. } = self;
+        let instr = &self.instrs[index];
         builder.begin(index as u16);
-        if let Some((dst, len)) = filled_by_kernel(&instrs[..=index]) {
+        if let Some((dst, len)) = filled_by_kernel(&self.instrs[..=index]) {
             let [dst, len] = [dst, len].map(|number| builder.address_part(number));
             builder.effect(Op::Forget { dst, len, unit: 1 });
         }
-        if x87::lower(&mut builder, instr, options).is_some() {
-            continue;
+        if x87::lower(builder, instr, options).is_some() {
+            return;
         }
-        if lower::lower(&mut builder, instr, options).is_none() {
-            unlifted::run(&mut builder, &mut info, instr);
+        if lower::lower(builder, instr, options).is_none() {
+            unlifted::run(builder, &mut self.infos, instr);
         } else if options.check {
             builder.check_changes();
         }
     }
-    fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(builder.finish()))
 }
 
 /// Is this encoding lifted? (Some of its forms may not be: GS-relative and 32-bit addresses, shifts by odd bytes.)

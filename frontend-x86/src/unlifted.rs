@@ -3,7 +3,9 @@
 use crate::builder::Builder;
 use crate::operands::register;
 use fpgrind_ir::{Cond, Op, Reg, Relation, Type};
-use iced_x86::{ConditionCode, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, RflagsBits};
+use iced_x86::{
+    ConditionCode, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
+};
 
 pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Instruction) {
     let sets_flags = instr.rflags_modified() != RflagsBits::NONE;
@@ -14,6 +16,9 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
     }
     if !tests_sign(builder, instr) {
         lose(builder, info, instr);
+    }
+    if let Some((number, by)) = advances(instr) {
+        return builder.advance(number, by);
     }
     for used in info.info(instr).used_registers() {
         let written = matches!(
@@ -30,6 +35,27 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
         Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int => builder.forget(Reg::Gpr(0)),
         _ => {}
     }
+}
+
+/// The general register that the instruction adds a constant to, and the constant.
+fn advances(instr: &Instruction) -> Option<(u8, u64)> {
+    let register = instr.op0_register();
+    let by = match instr.mnemonic() {
+        _ if !register.is_gpr64() => return None,
+        Mnemonic::Inc => 1,
+        Mnemonic::Dec => u64::MAX,
+        Mnemonic::Add if is_immediate(instr) => instr.immediate(1),
+        Mnemonic::Sub if is_immediate(instr) => instr.immediate(1).wrapping_neg(),
+        Mnemonic::Lea if instr.memory_base() == register && instr.memory_index() == Register::None => {
+            instr.memory_displacement64()
+        }
+        _ => return None,
+    };
+    Some((register.number() as u8, by))
+}
+
+fn is_immediate(instr: &Instruction) -> bool {
+    matches!(instr.op1_kind(), OpKind::Immediate8to64 | OpKind::Immediate32to64)
 }
 
 /// `test rax, rax` with a float's bits in rax asks for its sign: a decision, which what follows makes.

@@ -2,7 +2,7 @@
 //! instructions in hexadecimal with their disassembly, and after `--` the block. `FPGRIND_UPDATE=1` writes what is found
 //! into the files, to be looked at before it is committed.
 
-use fpgrind_frontend_x86::{LiftOptions, lift};
+use fpgrind_frontend_x86::{LiftOptions, lift, lift_loop};
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, NasmFormatter};
 use std::fmt::Write;
 
@@ -34,7 +34,10 @@ fn decode(bytes: &[u8]) -> Vec<Instruction> {
 fn render(case: &Case) -> String {
     let instrs = decode(&case.bytes);
     let options = LiftOptions { check: case.options.contains("check"), constants: &literals };
-    let block = lift(&instrs, &options);
+    let blocks = match case.options.contains("twice") {
+        true => lift_loop(&instrs.repeat(2), 2, &options).expect("a loop that can be logged"),
+        false => vec![lift(&instrs, &options)],
+    };
     let mut text = format!("== {}\n", case.name);
     if !case.options.is_empty() {
         writeln!(text, "{}", case.options).unwrap();
@@ -47,7 +50,8 @@ fn render(case: &Case) -> String {
         formatter.format(instr, &mut disassembly);
         writeln!(text, "{:<32} {disassembly}", hex.join(" ")).unwrap();
     }
-    writeln!(text, "--\n{}", block.to_string().trim_end()).unwrap();
+    let blocks: Vec<String> = blocks.iter().map(|block| block.to_string()).collect();
+    writeln!(text, "--\n{}", blocks.concat().trim_end()).unwrap();
     text
 }
 

@@ -423,6 +423,11 @@ pub enum Op {
         granule: u8,
         upper: bool,
     },
+    /// A `B64` that is another and a constant: a pointer or an index that has moved on since it was logged.
+    Advance {
+        from: Value,
+        by: u64,
+    },
     /// The parts one after the other, the first lowest. Two values of two bytes make a granule.
     Concat {
         parts: Vec<Value>,
@@ -686,6 +691,7 @@ impl Op {
             Op::St { image: value, .. }
             | Op::Extract { from: value, .. }
             | Op::Half { from: value, .. }
+            | Op::Advance { from: value, .. }
             | Op::FromInt { value, .. }
             | Op::Branch { flags: value, .. }
             | Op::ToInt { value, .. }

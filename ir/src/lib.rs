@@ -93,6 +93,6 @@ pub use block::{
 };
 pub use operator::Operator;
 pub use parse::{ParseError, parse_block};
-pub use passes::{MAX_RECORD, assign_slots, eliminate_dead};
+pub use passes::{MAX_RECORD, assign_slots, eliminate_dead, share_record};
 pub use types::{GRANULE, Place, Reg, Type};
 pub use verify::{VerifyError, verify};

@@ -159,6 +159,11 @@ impl Parser {
                 line.expect(",")?;
                 Op::Half { from, granule: line.decimal("the number of a granule")?, upper: which == "upper" }
             }
+            ("advance", "") => {
+                let from = self.value(line)?;
+                line.expect(",")?;
+                Op::Advance { from, by: line.hex("a number such as 0x8")? }
+            }
             ("concat", "") => Op::Concat { parts: self.values(line)? },
             ("bit", name) => {
                 let op = BitOp::ALL.into_iter().find(|op| op.name() == name).ok_or_else(unknown)?;

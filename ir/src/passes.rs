@@ -20,8 +20,19 @@ const RECORD_ALIGN: usize = 16;
 
 /// Removes the statements whose value reaches no effect, and with them what they would have logged.
 pub fn eliminate_dead(block: Block) -> Block {
+    let needed = needed(&block);
+    verified(keep(block, &needed))
+}
+
+/// Which statements reach an effect.
+fn needed(block: &Block) -> Vec<bool> {
     let mut needed: Vec<bool> = block.stmts.iter().map(|stmt| stmt.op.has_effect()).collect();
-    // A value is defined before it is used, so one walk from the end sees every use before the definition.
+    add_uses(block, &mut needed);
+    needed
+}
+
+/// A value is defined before it is used, so one walk from the end sees every use before the definition.
+fn add_uses(block: &Block, needed: &mut [bool]) {
     for index in (0..block.stmts.len()).rev() {
         if needed[index] {
             block.stmts[index].for_each_use(&mut |value| {
@@ -31,13 +42,15 @@ pub fn eliminate_dead(block: Block) -> Block {
             });
         }
     }
+}
 
+fn keep(block: Block, needed: &[bool]) -> Block {
     let Block { instrs, stmts, record } = block;
     let mut kept = Vec::with_capacity(stmts.len());
     let mut renamed: Vec<Value> = Vec::with_capacity(stmts.len());
     for (mut stmt, needed) in stmts.into_iter().zip(needed) {
         renamed.push(Value(kept.len() as u32));
-        if needed {
+        if *needed {
             stmt.for_each_use_mut(&mut |value| {
                 if let Some(new) = renamed.get(value.index()) {
                     *value = *new;
@@ -46,7 +59,53 @@ pub fn eliminate_dead(block: Block) -> Block {
             kept.push(stmt);
         }
     }
-    verified(Block { instrs, stmts: kept, record })
+    Block { instrs, stmts: kept, record }
+}
+
+/// A loop that is run through several times in one block, and may be left before. Block `n` says what happens if it is left after `n + 1`
+/// times; all begin with the same statements, of which `common[n]` belong to those times. Since it is not known from the start when
+/// the loop will be left, all write the same record, only not to the same end: each time has a part of it to itself.
+///
+/// Dead statements are eliminated, and slots assigned; but the last block logs what any of them needs. Nothing if they cannot be logged
+/// that way.
+pub fn share_record(blocks: Vec<Block>, common: &[usize]) -> Option<Vec<Block>> {
+    let mut needed: Vec<Vec<bool>> = blocks.iter().map(needed).collect();
+    let last = blocks.last()?;
+    let mut logged = vec![false; last.stmts.len()];
+    for ((block, common), needed) in blocks.iter().zip(common).zip(&needed) {
+        for (index, stmt) in block.stmts.iter().enumerate().filter(|(index, _)| needed[*index]) {
+            if stmt.op.slot().is_some() {
+                *logged[..*common].get_mut(index)? = true;
+            }
+        }
+    }
+    let mut slots = vec![Slot::UNASSIGNED; last.stmts.len()];
+    let mut ends = Vec::new();
+    let (mut first, mut end) = (0, 0);
+    for common in common {
+        let part: Vec<usize> = (first..*common).filter(|index| logged[*index]).collect();
+        let sizes = part.iter().map(|index| last.slot_bytes(&last.stmts[*index])).collect::<Option<Vec<usize>>>()?;
+        let (offsets, length) = layout(&sizes, if first == 0 { HEADER } else { 0 })?;
+        for (index, offset) in part.into_iter().zip(offsets) {
+            slots[index] = Slot(end as u16 + offset);
+        }
+        (first, end) = (*common, end + length as usize);
+        ends.push(end);
+    }
+    if end > MAX_RECORD {
+        return None;
+    }
+    let all = needed.last_mut()?;
+    all.iter_mut().zip(&logged).for_each(|(needed, logged)| *needed |= logged);
+    add_uses(last, all);
+    let finished = blocks.into_iter().zip(ends).zip(&needed).map(|((mut block, end), needed)| {
+        for (stmt, assigned) in block.stmts.iter_mut().zip(&slots) {
+            stmt.op.slot_mut().into_iter().for_each(|slot| *slot = *assigned);
+        }
+        block.record = end as u16;
+        verified(keep(block, needed))
+    });
+    Some(finished.collect())
 }
 
 /// Gives every logged value its place in the record, and the record its length.
@@ -67,10 +126,11 @@ pub fn assign_slots(mut block: Block) -> Block {
         }
         return verified(block);
     }
-    match layout(&block) {
-        Some((slots, record)) => {
-            for (slot, assigned) in block.stmts.iter_mut().filter_map(|stmt| stmt.op.slot_mut()).zip(slots) {
-                *slot = assigned;
+    let sizes: Vec<usize> = block.stmts.iter().filter_map(|stmt| block.slot_bytes(stmt)).collect();
+    match layout(&sizes, HEADER) {
+        Some((offsets, record)) => {
+            for (slot, offset) in block.stmts.iter_mut().filter_map(|stmt| stmt.op.slot_mut()).zip(offsets) {
+                *slot = Slot(offset);
             }
             block.record = record;
         }
@@ -82,38 +142,35 @@ pub fn assign_slots(mut block: Block) -> Block {
     verified(block)
 }
 
-/// The slots of the logging statements in their order, and the bytes of the record.
-fn layout(block: &Block) -> Option<(Vec<Slot>, u16)> {
-    let sizes: Vec<usize> = block.stmts.iter().filter_map(|stmt| block.slot_bytes(stmt)).collect();
+/// Where fields of these sizes go behind a header, if there is one, and how many bytes all take.
+fn layout(sizes: &[usize], header: usize) -> Option<(Vec<u16>, u16)> {
     if !sizes.iter().all(|size| matches!(*size, 2 | 4 | 8 | 16 | IMAGE)) {
         return None;
     }
     let wide: usize = sizes.iter().filter(|&&size| size >= RECORD_ALIGN).sum();
-    let behind_wide = RECORD_ALIGN + wide;
+    let mut next_wide = header.next_multiple_of(RECORD_ALIGN);
+    let behind_wide = next_wide + wide;
+    let before_wide = next_wide;
 
     let mut offsets = vec![0; sizes.len()];
-    let mut next_wide = RECORD_ALIGN;
-    let mut next_narrow = HEADER;
+    let mut next_narrow = header;
     for width in [IMAGE, 16, 8, 4, 2] {
-        for (offset, _) in offsets.iter_mut().zip(&sizes).filter(|(_, size)| **size == width) {
+        for (offset, _) in offsets.iter_mut().zip(sizes).filter(|(_, size)| **size == width) {
             if width >= RECORD_ALIGN {
-                *offset = next_wide;
+                *offset = next_wide as u16;
                 next_wide += width;
                 continue;
             }
-            if next_narrow == RECORD_ALIGN {
+            if next_narrow == before_wide {
                 next_narrow = behind_wide;
             }
-            *offset = next_narrow;
+            *offset = next_narrow as u16;
             next_narrow += width;
         }
     }
 
     let record = next_wide.max(next_narrow).next_multiple_of(RECORD_ALIGN);
-    if record > MAX_RECORD {
-        return None;
-    }
-    Some((offsets.into_iter().map(|offset| Slot(offset as u16)).collect(), record as u16))
+    (record <= MAX_RECORD).then_some((offsets, record as u16))
 }
 
 impl Block {

@@ -58,6 +58,7 @@ impl Display for Op {
             Op::Half { from, granule, upper } => {
                 write!(f, "half.{} {from}, {granule}", if *upper { "upper" } else { "lower" })
             }
+            Op::Advance { from, by } => write!(f, "advance {from}, {by:#x}"),
             Op::Extract { from, granule } => write!(f, "extract {from}, {granule}"),
             Op::Concat { parts } => write!(f, "concat {}", List(parts)),
             Op::Bitwise { op, args } => write!(f, "bit.{} {}", op.name(), List(args)),

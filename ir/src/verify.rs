@@ -176,6 +176,10 @@ impl Context<'_> {
                 let fits = (*granule as usize) < from_ty.granules() && from_ty.bytes().is_multiple_of(GRANULE);
                 ensure(fits, || format!("{from} is {from_ty} and has no whole granule {granule}"))
             }
+            Op::Advance { from, .. } => {
+                ensure(result == Type::B64, || format!("an address is b64, not {result}"))?;
+                self.typed(*from, Type::B64)
+            }
             Op::Concat { parts } => {
                 check_has_bits(result)?;
                 let mut bytes = 0;

@@ -3,7 +3,8 @@
 mod common;
 
 use fpgrind_ir::{
-    Block, GuestInstr, MAX_RECORD, Op, Place, Slot, Type, When, assign_slots, eliminate_dead, parse_block, verify,
+    Block, GuestInstr, MAX_RECORD, Op, Place, Slot, Type, When, assign_slots, eliminate_dead, parse_block,
+    share_record, verify,
 };
 use proptest::prelude::*;
 
@@ -166,4 +167,41 @@ proptest! {
         let writes = result.stmts.iter().any(|stmt| stmt.op.has_effect() && !matches!(stmt.op, Op::Drop { .. }));
         prop_assert_eq!(result.record as usize, if writes { (8 + bytes).next_multiple_of(16) } else { 0 });
     }
+}
+
+/// Two times through a loop: the second time uses what the first has logged, and overwrites what it has computed.
+#[test]
+fn a_loop_writes_one_record_whenever_it_is_left() {
+    let first = "v0: b64 = live rax
+                 v1: f64 = load [v0]
+                 v2: f64 = live xmm0+0
+                 v3: f64 = live xmm1+0
+                 v4: f64 = mul v1, v3
+                 v5: f64 = add v2, v1";
+    let second = "v6: b64 = advance v0, 0x8
+                  v7: f64 = load [v6]
+                  v8: f64 = add v5, v7";
+    let once = parsed(&block(0, &format!("{first}\nput xmm0+0, v5\nput xmm2+0, v4")));
+    let twice = parsed(&block(0, &format!("{first}\n{second}\nput xmm0+0, v8")));
+    let blocks = share_record(vec![once, twice], &[6, 9]).expect("it can be logged").into_iter();
+    let texts: Vec<String> = blocks.map(|block| block.to_string()).collect();
+    let logged = "v0: b64 = live rax #8
+                  v1: f64 = load [v0] #16
+                  v2: f64 = live xmm0+0 #24
+                  v3: f64 = live xmm1+0 #32";
+    let once = format!("{logged}\nv4: f64 = mul v1, v3\nv5: f64 = add v2, v1\nput xmm0+0, v5\nput xmm2+0, v4");
+    // The product is not needed any more, but what it is made of is logged for the case that the loop ends before.
+    let twice = format!(
+        "{logged}\nv4: f64 = add v2, v1\nv5: b64 = advance v0, 0x8\nv6: f64 = load [v5] #48\nv7: f64 = add v4, v6\nput xmm0+0, v7"
+    );
+    assert_eq!(texts, [block(48, &once), block(64, &twice)]);
+}
+
+#[test]
+fn a_loop_that_logs_when_it_is_left_is_not_shared() {
+    let first = "v0: f64 = live xmm0+0";
+    let once = parsed(&block(0, &format!("{first}\nv1: f64 = live xmm1+0\nput xmm2+0, v1")));
+    let twice = parsed(&block(0, &format!("{first}\nput xmm2+0, v0")));
+    assert!(share_record(vec![once, twice.clone()], &[1, 1]).is_none());
+    assert!(share_record(vec![twice.clone(), twice], &[1, 1]).is_some());
 }

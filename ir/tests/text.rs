@@ -50,6 +50,7 @@ block 0x1000 record 720 {
     v36: b128 = fresh operand+48 #704 after
     v37: f80 = st.fresh v22, 0
     v38: b16 = const 0x37f
+    v39: b64 = advance v0, 0xfffffffffffffff8
     branch.ae v19
     branch.oeq v19
     toint.4.truncate v3

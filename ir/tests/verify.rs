@@ -85,6 +85,8 @@ fn each_operation_is_refused_with_the_wrong_types_or_places() {
         ("v7: f16 = extract v4, 0", "v4 is b128 and has no f16 at granule 0"),
         ("v7: f32 = half.upper v4, 0", "f32 is not half a granule"),
         ("v7: f16 = half.upper v4, 4", "v4 is b128 and has no whole granule 4"),
+        ("v7: b64 = advance v1, 0x8", "v1 is f64 and must be b64"),
+        ("v7: b32 = advance v3, 0x8", "an address is b64, not b32"),
         ("v7: f64 = add v1, v1 as v0", "v0 is f32 and must be f64"),
         ("v7: f64 = rescale v1, v0", "v0 is f32 and must be f64"),
         ("v7: f80 = fromint.3 v3", "an integer has 2, 4 or 8 bytes, not 3"),

@@ -2,16 +2,34 @@
 
 use super::fields::{Field, What, coalesce};
 use super::{Cold, Emitter, Interrupted};
-use crate::context::at;
+use crate::context::{Mode, at};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_ir::{Block, Place, Reg, Stmt, When};
 use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Register};
 
 /// The record that a block writes.
-#[derive(Clone, Copy)]
-pub struct Record<'a> {
+pub struct Record {
     pub number: u32,
-    pub block: &'a Block,
+    pub block: Block,
+    /// If it is a loop, run through several times: what it writes instead if it is left after once, twice and so on.
+    pub shorter: Vec<ShorterRecord>,
+}
+
+/// A record that begins like another.
+#[derive(Clone, Copy)]
+pub struct ShorterRecord {
+    pub number: u32,
+    pub length: u16,
+}
+
+impl Record {
+    /// Of blocks that begin alike, or of one.
+    pub fn new(mut blocks: Vec<Block>, mut number: impl FnMut(&Block) -> u32) -> Option<Record> {
+        let block = blocks.pop()?;
+        let shorter =
+            blocks.iter().map(|block| ShorterRecord { number: number(block), length: block.record }).collect();
+        Some(Record { number: number(&block), block, shorter })
+    }
 }
 
 /// Two registers that hold the ring's cursor and what is on its way into the ring.
@@ -61,29 +79,29 @@ pub(super) const GPR64: [Register; 16] = [
 
 impl Emitter {
     /// A record on its own, not woven into a block: it tells of the moment before `instr`.
-    pub(super) fn record(&mut self, record: Record, instr: Instruction) {
+    pub(super) fn record(&mut self, record: &Record, instr: Instruction) {
         let scratch = self.begin_record(record, 0, &[], None);
         for when in [When::Before, When::After] {
-            self.log(record.block, 0, when, scratch, &[instr]);
+            self.log(&record.block, 0, when, scratch, &[instr]);
         }
-        self.end_record(record, scratch, None);
+        self.end_record(record.block.record, scratch, None);
     }
 
     /// Room is looked up by the cursor: see the context. Meanwhile the guest stands
     /// before the instruction at `pc`, if that is given; a record that was begun and not ended is none.
     pub(super) fn begin_record(
         &mut self,
-        record: Record,
+        record: &Record,
         used: u16,
         instrs: &[Instruction],
         pc: Option<u64>,
     ) -> Scratch {
-        let resume = self.asm.here();
-        let full = self.asm.ops.new_dynamic_label();
+        let [resume, full] = [(); 2].map(|()| self.asm.ops.new_dynamic_label());
+        dynasm!(self.asm.ops; .arch x64; =>resume);
         let mut unused = (0..16u8).filter(|n| *n != RSP && used & (1 << n) == 0).collect::<Vec<_>>();
         unused.sort_by_key(|n| *n != RCX);
         let vex = instrs.iter().any(|instr| instr.encoding() != EncodingKind::Legacy);
-        let needs_value = needs_value_register(record.block, instrs);
+        let needs_value = needs_value_register(&record.block, instrs);
         let scratch = Scratch { cursor: unused[0], value: unused[1], vex, needs_value };
         self.mark_before(pc, [None, None]);
         dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx; gs movzx ecx, WORD [at::CURSOR + 2]);
@@ -105,17 +123,26 @@ impl Emitter {
     }
 
     /// The guest stands before the instruction at `pc`, as above.
-    pub(super) fn end_record(&mut self, record: Record, scratch: Scratch, pc: Option<u64>) {
+    pub(super) fn end_record(&mut self, length: u16, scratch: Scratch, pc: Option<u64>) {
         self.mark_before(pc, scratch.spilled());
         if scratch.needs_value {
             dynasm!(self.asm.ops; .arch x64; gs mov Rq(scratch.value), [at::spill(1)]);
         }
         dynasm!(self.asm.ops
             ; .arch x64
-            ; lea Rq(scratch.cursor), [Rq(scratch.cursor) + record.block.record as i32]
+            ; lea Rq(scratch.cursor), [Rq(scratch.cursor) + length as i32]
             ; gs mov [at::CURSOR], Rq(scratch.cursor)
             ; gs mov Rq(scratch.cursor), [at::spill(0)]
         );
+    }
+
+    /// A loop goes on behind this branch if that is taken, and ends the record here if not.
+    pub(super) fn go_round(&mut self, branch: &Instruction, record: ShorterRecord, scratch: Scratch) {
+        let label = self.asm.ops.new_dynamic_label();
+        let mut out = *branch;
+        out.negate_condition_code();
+        self.asm.branch(out.condition_code(), label);
+        self.cold.push(Cold::LeaveLoop { label, record, scratch, target: (branch.next_ip(), Mode::Logged) });
     }
 
     fn mark_before(&mut self, pc: Option<u64>, spilled: [Option<u8>; 2]) {

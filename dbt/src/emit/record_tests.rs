@@ -56,7 +56,7 @@ impl Guest {
         self.block.push(last, When::Before, None, Op::Put { place: Place::gpr(0), value: zero });
         self.block = assign_slots(std::mem::take(&mut self.block));
         let mut emitter = Emitter::new(start, Stubs::default(), 0, true);
-        emitter.body(&self.decoded, Some(Record { number: 7, block: &self.block }));
+        emitter.body(&self.decoded, Record::new(vec![self.block.clone()], |_| 7).as_ref());
         emitter.asm.ops.push(0xc3);
         emitter.finish_cold();
         emitter.asm.finish()
@@ -80,7 +80,7 @@ impl Guest {
             libc::munmap(pages, 4 * PAGE);
         }
         let mut record = Vec::new();
-        memory.take_records(&mut record);
+        memory.ring.take_rest(&mut record);
         assert_eq!(record.len(), self.block.record as usize);
         let logged = self.block.stmts.iter().filter_map(|stmt| Field::of(&self.block, stmt));
         logged.map(|field| record[field.slot as usize..][..field.bytes].to_vec()).collect()

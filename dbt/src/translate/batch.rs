@@ -3,11 +3,10 @@
 
 use super::Translator;
 use crate::blocks::{Chain, Link, PAGE_SHIFT};
-use crate::cache::CodeCache;
 use crate::context::Mode;
 use crate::copies::Copy;
 use crate::decode::{Decoded, End};
-use crate::emit::{Emitter, Record, TableEntry, WrapperRecords};
+use crate::emit::{Emitter, TableEntry, WrapperRecords};
 use crate::exits::Key;
 use crate::wrapping::wrapper_blocks;
 use std::collections::VecDeque;
@@ -16,6 +15,8 @@ use std::collections::VecDeque;
 const BATCH_BLOCKS: usize = 16;
 /// Bytes of code after which a batch ends: one more block is the last.
 const BATCH_BYTES: u64 = 64 << 10;
+
+const FAR_JUMP_BYTES: u64 = 16;
 
 impl Translator {
     /// The cache address of the code for `key`, in this zone; nothing if there is no code that could be translated.
@@ -71,24 +72,24 @@ impl Translator {
             Some(spare) => spare.restart(start, zone.stubs, first_exit),
             None => Emitter::new(start, zone.stubs, first_exit, self.logging.is_some()),
         };
-        Batch { start, emitter, chains: Vec::new(), inner: Vec::new(), expected: Vec::new() }
+        Batch { start, emitter, chains: Vec::new(), inner: Vec::new(), expected: Vec::new(), waiting: Vec::new() }
     }
 
     /// Puts a batch into its zone and links it with what is there.
     fn complete(&mut self, batch: Batch, zone: usize) {
-        let Batch { start, mut emitter, chains, .. } = batch;
+        let Batch { start, mut emitter, chains, mut waiting, .. } = batch;
         emitter.finish_cold();
         let mut code = emitter.asm.finish();
-        let mut waiting = Vec::new();
         for (chain, pages) in chains {
             self.blocks.insert(zone, chain, &pages, |link, entry| waiting.push((link, entry)));
         }
         for (target, link) in emitter.links.drain(..) {
             let Link { site, stub } = link;
             let entry = self.blocks.add_link(target, link);
-            let displacement = entry.and_then(|entry| displacement(site, entry)).or_else(|| displacement(site, stub));
+            let near = entry.and_then(|entry| displacement(site, entry));
             let at = (site - start) as usize;
-            code[at..at + 4].copy_from_slice(&displacement.unwrap_or(0).to_le_bytes());
+            code[at..at + 4].copy_from_slice(&near.or(displacement(site, stub)).unwrap_or(0).to_le_bytes());
+            waiting.extend(entry.filter(|_| near.is_none()).map(|entry| (link, entry)));
         }
         self.cache.append(zone, &code);
         self.exits.extend(emitter.exits.drain(..));
@@ -96,13 +97,37 @@ impl Translator {
         self.leaves.extend(emitter.leaves.drain(..));
         // Nothing may lead to the code before it is in place.
         for (link, entry) in waiting {
-            connect(&self.cache, link, entry);
+            self.connect(link, entry);
         }
         for TableEntry { target: (pc, mode), lookup, entry, otherwise } in emitter.table_entries.drain(..) {
             self.cache.write_u64(otherwise, self.tables.get(mode, lookup, pc));
             self.tables.set(mode, lookup, pc, entry);
         }
         self.spare = Some(emitter);
+    }
+
+    /// Branches between zones may be too far for a displacement. Such a one leads to a jump through a pointer in its own zone; if there
+    /// is no room for that, it goes on asking.
+    fn connect(&mut self, link: Link, entry: u64) {
+        let near = displacement(link.site, entry).map(|_| entry);
+        if let Some(target) = near.or_else(|| self.far_jump(link.site, entry)) {
+            self.cache.patch_branch(link.site, target);
+        }
+    }
+
+    /// A jump to this entry in the zone of `site`.
+    fn far_jump(&mut self, site: u64, entry: u64) -> Option<u64> {
+        let zone = self.cache.index_of_zone_at(site)?;
+        if let Some(jump) = self.far_jumps.get(&(zone, entry)) {
+            return Some(*jump);
+        }
+        let jump = self.cache.next_free_in(zone, FAR_JUMP_BYTES)?;
+        // jmp [rip + 2], and the pointer behind it, aligned.
+        let mut code = vec![0xff, 0x25, 2, 0, 0, 0, 0, 0];
+        code.extend(entry.to_le_bytes());
+        self.cache.append(zone, &code);
+        self.far_jumps.insert((zone, entry), jump);
+        Some(jump)
     }
 
     /// Must code for `key` be emitted? Not if there is some. If it is part of a copied block, it gets its entry there.
@@ -119,7 +144,7 @@ impl Translator {
         let (of, entry) = ((copy.start, mode), copy.entry(pc));
         match batch.inner_of(of) {
             Some(inner) => inner.push((key, entry)),
-            None => self.blocks.add_entry(of, key, entry, |link, entry| connect(&self.cache, link, entry)),
+            None => self.blocks.add_entry(of, key, entry, |link, entry| batch.waiting.push((link, entry))),
         }
         false
     }
@@ -136,16 +161,17 @@ impl Translator {
             if mode == Mode::Logged
                 && let Some(function) = self.modules.function(pc)
             {
-                let [enter, leave] = wrapper_blocks(pc, function).map(|block| block.map(|block| self.announce(block)));
+                let [enter, leave] =
+                    wrapper_blocks(pc, function).map(|block| self.announce(block.into_iter().collect()));
                 batch.emitter.wrapped(pc, function, &WrapperRecords { enter, leave });
                 pages.push(pc >> PAGE_SHIFT);
                 queue.push_back((pc, Mode::Quiet));
                 break;
             }
-            let (decoded, read_pages) = self.decode((pc, mode), volatile);
+            let (mut decoded, read_pages) = self.decode((pc, mode), volatile);
             pages.extend(read_pages);
-            let described = self.describe(&decoded, mode).map(|block| self.announce(block));
-            let record = described.as_ref().map(|(number, block)| Record { number: *number, block });
+            let blocks = self.describe(&mut decoded, mode);
+            let record = self.announce(blocks);
             // A call that is translated already is not translated again: returns can enter behind one only.
             let called = decoded.call().filter(|call| !volatile && *call != pc && !self.is_new(batch, (*call, mode)));
             batch.emitter.align(&decoded, pc, pc == key.0);
@@ -158,7 +184,7 @@ impl Translator {
             {
                 self.copies.insert(mode, copy);
             }
-            batch.emitter.body(&decoded, record);
+            batch.emitter.body(&decoded, record.as_ref());
             if let Some(call) = called {
                 batch.emitter.go_on_at((call, mode));
                 break;
@@ -207,6 +233,8 @@ struct Batch {
     inner: Vec<(Key, u64)>,
     /// Where indirect branches will go.
     expected: Vec<Key>,
+    /// Branches to be connected with entries when the code is in place.
+    waiting: Vec<(Link, u64)>,
 }
 
 impl Batch {
@@ -223,13 +251,6 @@ impl Batch {
             return Some(&mut self.inner);
         }
         self.chains.iter_mut().find(|(chain, _)| has(&chain.blocks)).map(|(chain, _)| &mut chain.inner)
-    }
-}
-
-/// Branches between zones may be too far; such a one goes on asking.
-fn connect(cache: &CodeCache, link: Link, entry: u64) {
-    if displacement(link.site, entry).is_some() {
-        cache.patch_branch(link.site, entry);
     }
 }
 

@@ -32,6 +32,28 @@ impl Builder {
         (value, None)
     }
 
+    /// A constant is added to a general register. What is known of addresses with it in them stays known.
+    pub fn advance(&mut self, number: u8, by: u64) {
+        let logged = self.generals[number as usize].logged;
+        let sums = std::mem::take(&mut self.sums);
+        self.forget(Reg::Gpr(number));
+        self.generals[number as usize].logged = logged.map(|value| self.advanced(value, by));
+        for (sum, value) in sums {
+            let Reg::Sum { base, index, scale } = sum else { continue };
+            let times = u64::from(base == number) + if index == number { scale.into() } else { 0 };
+            let value = if times == 0 { value } else { self.advanced(value, by.wrapping_mul(times)) };
+            self.sums.push((sum, value));
+        }
+    }
+
+    fn advanced(&mut self, value: Value, by: u64) -> Value {
+        let (from, by) = match self.block.stmts[value.index()].op {
+            Op::Advance { from, by: before } => (from, before.wrapping_add(by)),
+            _ => (value, by),
+        };
+        if by == 0 { from } else { self.value(Type::B64, Op::Advance { from, by }) }
+    }
+
     /// A general register changes.
     pub(super) fn set_general(&mut self, number: u8, general: General) {
         self.generals[number as usize] = general;

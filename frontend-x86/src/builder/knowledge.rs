@@ -22,7 +22,7 @@ impl Builder {
 
     pub(super) fn value_may_carry_float(&self, value: Value, from_general: bool) -> bool {
         match &self.block.stmts[value.index()].op {
-            Op::Const { .. } | Op::Fresh { .. } => false,
+            Op::Const { .. } | Op::Fresh { .. } | Op::Advance { .. } => false,
             Op::Live { place, .. } => from_general || matches!(place.reg, Reg::Vec(_)),
             Op::Extract { from, .. } | Op::Half { from, .. } => self.value_may_carry_float(*from, from_general),
             Op::Concat { parts } => parts.iter().any(|&part| self.value_may_carry_float(part, from_general)),

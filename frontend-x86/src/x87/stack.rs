@@ -33,6 +33,7 @@ struct Register {
     read: Option<Value>,
 }
 
+#[derive(Clone)]
 pub struct Stack {
     registers: [Register; 8],
     /// The number of the register on top.

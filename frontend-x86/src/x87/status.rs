@@ -15,7 +15,7 @@ const OUTCOMES: [Outcome; 4] = [Outcome::Greater, Outcome::Less, Outcome::Equal,
 const CODES: [u8; 4] = [0, 0x01, 0x40, 0x45];
 const KNOWN: u8 = 0x45;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Status {
     /// The comparison whose outcome the status word shows. The SDM has many instructions leave its bits undefined; CPUs leave them as
     /// they are.
