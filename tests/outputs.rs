@@ -20,6 +20,8 @@ struct Expected<'a> {
     function: &'a str,
     conversion: &'a str,
     single: bool,
+    /// Where it lies in the bytes that are written as they are.
+    offset: Option<u64>,
 }
 
 fn expected<'a>(source: &'a str, comment: &str) -> Vec<Expected<'a>> {
@@ -33,6 +35,7 @@ fn expected<'a>(source: &'a str, comment: &str) -> Vec<Expected<'a>> {
                 function: words[0],
                 conversion: words.get(1).copied().filter(|word| word.starts_with('%')).unwrap_or(""),
                 single: words.contains(&"single"),
+                offset: words.get(1).and_then(|word| word.parse().ok()),
             }
         })
         .collect()
@@ -43,7 +46,7 @@ fn judge(report: &Report, name: &str, comment: &str) {
     let code = std::fs::read_to_string(source(name)).expect("a guest's source");
     let expected = expected(&code, comment);
     let wrong: Vec<_> = report.spots("output").filter(|spot| spot["wrong"] != 0).collect();
-    for Expected { line, function, conversion, single } in &expected {
+    for Expected { line, function, conversion, single, offset } in &expected {
         let of_line: Vec<_> = wrong.iter().filter(|spot| spot["site"]["line"] == *line).collect();
         let [spot] = of_line.as_slice() else { panic!("{}: line {line} prints {of_line:#?}", report.of) };
         assert!(text(&spot["site"]["file"]).ends_with(name), "{}: {spot:#}", report.of);
@@ -53,6 +56,7 @@ fn judge(report: &Report, name: &str, comment: &str) {
             "{}: {spot:#}",
             report.of
         );
+        assert_eq!(spot["offset"].as_u64(), *offset, "{}: {spot:#}", report.of);
         assert_eq!(spot["wrong"], 1, "{}: {spot:#}", report.of);
         judge_numbers(report, spot, *single);
     }
@@ -80,6 +84,15 @@ fn what_the_c_library_prints() {
     for flags in [&["-O0"][..], &["-O2"], &["-O2", "-D_FORTIFY_SOURCE=2"], &["-O1", "-static"]] {
         let flags: Vec<&str> = flags.iter().copied().chain(["-lm"]).collect();
         judge(&run(&compile(c, "outputs/outputs.c", &flags)), "outputs/outputs.c", "; /* ");
+    }
+}
+
+#[test]
+fn what_is_written_as_it_is() {
+    let c = &["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g"];
+    for flags in [&["-O0"][..], &["-O2"], &["-O1", "-static"]] {
+        let flags: Vec<&str> = flags.iter().copied().chain(["-lm"]).collect();
+        judge(&run(&compile(c, "outputs/raw.c", &flags)), "outputs/raw.c", "; /* ");
     }
 }
 

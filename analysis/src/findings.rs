@@ -93,6 +93,8 @@ pub struct Spot {
     /// At the worst execution: the value (a decision's left operand) and what it is in the reals.
     pub computed: Number,
     pub correct: Number,
+    /// Where in the bytes that were written out that number lies, if it was written so.
+    pub offset: Option<u64>,
     /// How the wrong values came about, generalised over them; shown where no single cause is to blame.
     pub expr: Option<Expr>,
     /// The operations behind a wrong value without a cause, most frequent first.

@@ -152,6 +152,12 @@ impl<R> Guests<R> {
         Ok(())
     }
 
+    pub fn overwrite(&mut self, process: u32, start: u64, end: u64) -> Result<(), Unknown> {
+        let memory = &mut self.processes.get_mut(&process).ok_or(Unknown)?.memory;
+        memory.clear(start, end.saturating_sub(start));
+        Ok(())
+    }
+
     pub fn remap(&mut self, process: u32, from: Range<u64>, to: u64) -> Result<(), Unknown> {
         let memory = &mut self.processes.get_mut(&process).ok_or(Unknown)?.memory;
         let length = from.end.saturating_sub(from.start);

@@ -3,8 +3,8 @@
 //! A log is a sequence of [`Event`]s: of all processes and threads of the guest, each by its number, in an order in which they
 //! could have happened. Whatever an event speaks of was announced before. Blocks are announced before their first record.
 //! Records come in chunks, each of one thread; a record never crosses a chunk's end. Each begins with its block's number in the low four bytes of an eight-byte header
-//! and is as long as the block says. Number [`OUTPUT`] marks the one kind of record that has a length of its own:
-//! the floats handed to an output function.
+//! and is as long as the block says. Numbers [`OUTPUT`] and [`BYTES`] mark records that have a length of their own:
+//! the floats handed to an output function, and memory that is written out as it is.
 //!
 //! Records come out of memory that the guest can scribble over, so a reader trusts nothing in them.
 
@@ -13,6 +13,9 @@ use std::path::PathBuf;
 
 /// The record number of [`Output`] records; blocks count from 1.
 pub const OUTPUT: u32 = 0;
+
+/// The record number of [`Bytes`] records.
+pub const BYTES: u32 = u32::MAX;
 
 /// Processes and threads are numbered by whoever writes the log. A number is used again only after what bore it has ended.
 #[derive(Clone, Debug)]
@@ -40,6 +43,12 @@ pub enum Event<'a> {
     },
     /// What is mapped in this range from now on came from no module that was announced, and is new: nothing is left of what was there.
     Unmapped {
+        process: u32,
+        start: u64,
+        end: u64,
+    },
+    /// The kernel is about to write to this memory.
+    Overwritten {
         process: u32,
         start: u64,
         end: u64,
@@ -187,6 +196,56 @@ impl Output {
             args.push(OutputArg { ty, bits, origin, argument, conversion });
         }
         Some((Output { pc: u64_at(bytes, 8)?, function: u32_at(bytes, 16)?, args }, length))
+    }
+}
+
+/// Memory that a program writes to a file or sends away: which floats there are in it, their shadows tell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bytes {
+    /// As in [`Output`].
+    pub pc: u64,
+    pub function: u32,
+    pub address: u64,
+    /// How many bytes of the same call came before these.
+    pub offset: u64,
+    pub bytes: Vec<u8>,
+}
+
+const BYTES_HEADER: usize = 48;
+
+impl Bytes {
+    /// Bytes that fit into a record of so many.
+    pub fn max(record: usize) -> usize {
+        record.saturating_sub(BYTES_HEADER + 16)
+    }
+
+    /// The record: number, length, pc, function, how many bytes, address, offset; then the bytes, up to a multiple of 16.
+    pub fn encode(&self) -> Vec<u8> {
+        let length = (BYTES_HEADER + self.bytes.len()).next_multiple_of(16);
+        let mut record = Vec::with_capacity(length);
+        record.extend(BYTES.to_le_bytes());
+        record.extend((length as u32).to_le_bytes());
+        record.extend(self.pc.to_le_bytes());
+        record.extend(self.function.to_le_bytes());
+        record.extend((self.bytes.len() as u32).to_le_bytes());
+        record.extend(self.address.to_le_bytes());
+        record.extend(self.offset.to_le_bytes());
+        record.resize(BYTES_HEADER, 0);
+        record.extend(&self.bytes);
+        record.resize(length, 0);
+        record
+    }
+
+    /// Reads a record at the start of `bytes`; the record and its length, or nothing if it is malformed.
+    pub fn decode(bytes: &[u8]) -> Option<(Bytes, usize)> {
+        let (length, count) = (u32_at(bytes, 4)? as usize, u32_at(bytes, 20)? as usize);
+        if length > bytes.len() || length != BYTES_HEADER.checked_add(count)?.checked_next_multiple_of(16)? {
+            return None;
+        }
+        let (pc, function) = (u64_at(bytes, 8)?, u32_at(bytes, 16)?);
+        let (address, offset) = (u64_at(bytes, 24)?, u64_at(bytes, 32)?);
+        let bytes = bytes.get(BYTES_HEADER..BYTES_HEADER + count)?.to_vec();
+        Some((Bytes { pc, function, address, offset, bytes }, length))
     }
 }
 

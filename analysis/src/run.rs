@@ -5,7 +5,7 @@ use crate::consume::Books;
 use crate::findings::{CheckFailure, SpotKind};
 use crate::format;
 use crate::guests::{Call, Process, Thread};
-use crate::log::{Origin, Output};
+use crate::log::{Bytes, Origin, Output};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Request, each};
@@ -110,6 +110,37 @@ impl<R: Real> Running<'_, R> {
                 influences: term.influences(),
             };
             books.spots.visit(spot, visit, &mut books.operations.sets);
+        }
+    }
+
+    /// Memory that is written out as it is: the floats in it whose shadows still are those of these bytes.
+    pub fn bytes(&mut self, written: &Bytes) {
+        let Running { process, books, .. } = self;
+        let function = books.output_functions.get(&written.function).cloned();
+        let function = function.unwrap_or_else(|| "an output function".into());
+        let mut spot = None;
+        let mut shadows = process.memory.shadows_within(written.address, written.bytes.len() as u64);
+        shadows.sort_unstable_by_key(|(address, _)| *address);
+        for (address, node) in shadows {
+            let at = (address - written.address) as usize;
+            let mut bits = [0; 16];
+            let Some(bytes) = written.bytes.get(at..at + node.ty.bytes()) else { continue };
+            bits[..bytes.len()].copy_from_slice(bytes);
+            if u128::from_le_bytes(bits) != node.bits.get() {
+                continue;
+            }
+            let spot = *spot.get_or_insert_with(|| {
+                let at = books.locations.number(process.mappings.return_address(written.pc));
+                let kind = SpotKind::Output { function: function.clone(), argument: 0, conversion: String::new() };
+                books.spots.number(at, kind)
+            });
+            books.spots.execute(spot);
+            let term = Term::Node(node);
+            let wrong = books.operations.is_error(term.ulps());
+            let visit = Visit { wrong, culprit: &term, shown: &term, influences: term.influences() };
+            if books.spots.visit(spot, visit, &mut books.operations.sets) {
+                books.spots.spots[spot].offset = Some(written.offset + at as u64);
+            }
         }
     }
 

@@ -26,6 +26,7 @@ mod keyboard;
 mod launch;
 mod log;
 mod modules;
+mod outputs;
 pub mod program;
 mod ring;
 mod service;

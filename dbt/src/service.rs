@@ -5,12 +5,10 @@ use crate::cache::place_zone;
 use crate::context::{Context, Mode};
 use crate::exits::{Exit, Key};
 use crate::log::Publisher;
-use crate::ring::MAX_OUTPUT;
 use crate::thread::{Space, Thread};
 use crate::translate::Translator;
 use crate::unwind::Unwinder;
-use fpgrind_analysis::log::{Event, Output};
-use fpgrind_wrappers::{CallState, OutputFunction, output_call};
+use fpgrind_analysis::log::Event;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -107,6 +105,10 @@ impl Service {
             Exit::Native { pc } => self.go_native(pc, WentNative::Instruction),
             Exit::Output { function, resume } => {
                 self.output(function);
+                self.context().resume = resume;
+            }
+            Exit::Transfer { transfer, next, resume } => {
+                self.transfer(transfer, next);
                 self.context().resume = resume;
             }
             Exit::Resolved { function, resume } => {
@@ -244,43 +246,6 @@ impl Service {
         self.thread.enters(u64::MAX);
     }
 
-    /// An output function is entered: the floats that it shows are written into the ring.
-    fn output(&self, function: OutputFunction) {
-        let context = self.context();
-        let mut call = CallState { gpr: context.gpr, xmm: [0; 8] };
-        for (low, xmm) in call.xmm.iter_mut().zip(context.xmm) {
-            *low = xmm[0];
-        }
-        let guest = crate::guest::Guest::new(self.thread.tid);
-        let args = output_call(&function, &call, &|address, buffer| guest.read(address, buffer));
-        if args.is_empty() {
-            return;
-        }
-        let pc = self.caller(&call.gpr, &guest);
-        for args in args.chunks(Output::max_args(MAX_OUTPUT)) {
-            self.append(&Output { pc, function: function.number, args: args.to_vec() }.encode());
-        }
-    }
-
-    /// Writes a record as the guest would.
-    fn append(&self, record: &[u8]) {
-        self.hand_over_full();
-        if !self.thread.memory.ring.append(record) {
-            self.hand_over();
-            self.thread.memory.ring.append(record);
-        }
-    }
-
-    /// The return address of the call by which the program's own code came to the function that is entered with these registers.
-    fn caller(&self, gpr: &[u64; 16], guest: &crate::guest::Guest) -> u64 {
-        let space = self.space();
-        let mut translator = space.lock();
-        translator.guest.tid = self.thread.tid;
-        let mapping_of = |pc| translator.guest.mapping_of(pc).cloned();
-        let mut unwinder = self.unwinder.lock().unwrap_or_else(PoisonError::into_inner);
-        unwinder.caller(gpr, guest, mapping_of)
-    }
-
     /// Sends what was logged.
     pub(crate) fn hand_over(&self) {
         self.hand_over_full();
@@ -294,7 +259,7 @@ impl Service {
     }
 
     /// Sends the chunks that are full.
-    fn hand_over_full(&self) {
+    pub(crate) fn hand_over_full(&self) {
         while let Some(chunk) = self.thread.memory.ring.take() {
             self.count_log(chunk.len);
             self.publisher.send_chunk(self.thread.number, chunk);

@@ -3,7 +3,7 @@
 
 use crate::guest::{Guest, Mapping};
 use crate::modules::bias;
-use fpgrind_wrappers::{is_runtime_function, is_runtime_module};
+use fpgrind_wrappers::{is_runtime_function, is_runtime_module, is_static_writer};
 use gimli::{BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameOffset, EndianSlice, LittleEndian};
 use gimli::{RegisterRule, UnwindContext, UnwindSection};
 use memmap2::Mmap;
@@ -47,16 +47,21 @@ struct Frame {
 
 impl Unwinder {
     /// The return address of the innermost call that the program's own code has made, when a function is entered with these registers. The
-    /// direct caller's if that cannot be told: never another's.
+    /// direct caller's if that cannot be told: never another's. The same of a function that has got to the address `inside`.
     pub fn caller(
         &mut self,
         gpr: &[u64; 16],
+        inside: Option<u64>,
         guest: &Guest,
         mut mapping_of: impl FnMut(u64) -> Option<Mapping>,
     ) -> u64 {
-        let Some(direct) = guest.read_u64(gpr[RSP]) else { return 0 };
-        let mut frame = Frame { pc: direct, gpr: *gpr };
-        frame.gpr[RSP] = frame.gpr[RSP].wrapping_add(8);
+        let mut frame = Frame { pc: inside.unwrap_or(0), gpr: *gpr };
+        if inside.is_none() {
+            let Some(direct) = guest.read_u64(gpr[RSP]) else { return 0 };
+            frame.pc = direct;
+            frame.gpr[RSP] = frame.gpr[RSP].wrapping_add(8);
+        }
+        let direct = frame.pc;
         for _ in 0..MAX_FRAMES {
             // The call itself lies before where it returns to.
             let Some(mapping) = mapping_of(frame.pc.wrapping_sub(1)) else { break };
@@ -131,7 +136,11 @@ impl Tables {
         let (start, size) = section.file_range()?;
         let start = usize::try_from(start).ok()?;
         let frames = (start..start.checked_add(usize::try_from(size).ok()?)?, section.address());
-        let of_runtime = |symbol: &object::Symbol| symbol.name().is_ok_and(is_runtime_function) && symbol.size() > 0;
+        let is_static = file.dynamic_symbols().next().is_none();
+        let of_runtime = |symbol: &object::Symbol| {
+            let known = |name| is_runtime_function(name) || is_static && is_static_writer(name);
+            symbol.name().is_ok_and(known) && symbol.size() > 0
+        };
         let range = |symbol: object::Symbol| symbol.address()..symbol.address().saturating_add(symbol.size());
         let mut runtime: Vec<Range<u64>> = match is_runtime_module(path) {
             true => Vec::new(),

@@ -16,7 +16,7 @@ mod unlifted;
 mod x87;
 
 pub use coverage::{Coverage, coverage};
-pub use kernel::filled_by_kernel;
+pub use kernel::{Direction, Memory, Transfer, filled_by_kernel, transfer};
 
 use builder::Builder;
 use fpgrind_ir::{Block, GuestInstr, Op};

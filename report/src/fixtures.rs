@@ -54,6 +54,7 @@ pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
         average_bits: max_bits / 2.0,
         computed: 1.0.into(),
         correct: 2.0.into(),
+        offset: None,
         expr: None,
         accumulated_in: vec![],
         causes: vec![],

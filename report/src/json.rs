@@ -123,6 +123,8 @@ struct Spot<'a> {
     average_bits: Number,
     computed: Float,
     correct: Float,
+    /// Where that number lies in the bytes written, if the program writes them as they are.
+    offset: Option<u64>,
     /// How wrong values came about, where no single cause is to blame.
     expression: Option<String>,
     accumulated_in: Vec<Location>,
@@ -328,6 +330,7 @@ impl<'a> Spot<'a> {
             average_bits: Number(spot.average_bits),
             computed: Float(spot.computed),
             correct: Float(spot.correct),
+            offset: spot.offset,
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: &spot.causes,

@@ -64,6 +64,7 @@ fn call_returning_to(path: &Path, address: u64) -> Site {
         average_bits: 0.0,
         computed: 0.0.into(),
         correct: 0.0.into(),
+        offset: None,
         expr: None,
         accumulated_in: vec![],
         causes: vec![],

@@ -16,8 +16,10 @@ mod quiet;
 pub use call::{CallState, Memory};
 pub use changes::{AllocatedAt, Change, change};
 pub use math::{Math, Results, math};
-pub use outputs::{Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, foreign_output, output, output_call};
-pub use quiet::{is_math_module, is_quiet_module, is_runtime_function, is_runtime_module};
+pub use outputs::{
+    Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, output, output_call, written,
+};
+pub use quiet::{is_math_module, is_quiet_module, is_runtime_function, is_runtime_module, is_static_writer};
 
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

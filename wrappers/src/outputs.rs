@@ -24,6 +24,8 @@ pub enum Shows {
     Values(Type, u8),
     /// A float of this type that its first argument points to.
     Pointed(Type),
+    /// What is in memory, as it is: at the address in this argument, so many bytes as this other says, times a third if there is one.
+    Bytes { start: u8, size: u8, count: Option<u8> },
     /// Something that a Fortran program writes.
     Fortran(Item),
     /// Nothing yet: it looks at floats to find out how much room they will take.
@@ -98,7 +100,14 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "str",
     "print",
     "fmt",
+    "fwrite",
+    "ostream::write",
 ];
+
+/// The number of what system calls write.
+pub fn written() -> u32 {
+    OUTPUT_NAMES.iter().position(|name| *name == "write").map_or(u32::MAX, |number| number as u32)
+}
 
 /// The number of each function's format argument, by the function's name, plain and fortified. The fortified forms,
 /// `__NAME_chk`, have a flag before the format, and a buffer's size where there is a buffer (Linux Standard Base 5.0).
@@ -142,11 +151,16 @@ const VALUES: &[(&str, &str, Type)] = &[
     ("qfcvt_r", "fcvt", Type::F80),
 ];
 
+const FWRITE: Shows = Shows::Bytes { start: 0, size: 1, count: Some(2) };
+const STREAM_WRITE: Shows = Shows::Bytes { start: 1, size: 2, count: None };
+
 /// Functions of other libraries, whose symbols nobody else uses.
 const OTHERS: &[(&str, &str, Shows)] = &[
     ("_gfortran_transfer_real_write", "write", Shows::Fortran(Item::Real)),
     ("_gfortran_transfer_complex_write", "write", Shows::Fortran(Item::Complex)),
     ("_gfortran_transfer_array_write", "write", Shows::Fortran(Item::Array)),
+    ("_ZNSo5writeEPKcl", "ostream::write", STREAM_WRITE),
+    ("_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl", "ostream::write", STREAM_WRITE),
     // Python: repr, str, format, % and print come here.
     ("PyOS_double_to_string", "str", Shows::Values(Type::F64, 1)),
     // R: a vector is looked at first, then each number is written.
@@ -183,6 +197,9 @@ pub fn output(symbol: &str) -> Option<OutputFunction> {
     let symbol = unversioned(symbol);
     if let Some((_, name, ty)) = VALUES.iter().find(|(known, ..)| *known == symbol) {
         return named(name, Shows::Values(*ty, 1));
+    }
+    if ["fwrite", "fwrite_unlocked", "_IO_fwrite"].contains(&symbol) {
+        return named("fwrite", FWRITE);
     }
     // glibc calls some of them by inner names as well: `_IO_printf`, `__fprintf`, `___vsnprintf`.
     let inner = symbol.strip_prefix("_IO_").unwrap_or_else(|| symbol.trim_start_matches('_'));
@@ -254,8 +271,16 @@ pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory)
             pointed().into_iter().collect()
         }
         Shows::Fortran(item) => fortran::shown(item, call, memory),
-        Shows::Nothing => Vec::new(),
+        Shows::Bytes { .. } | Shows::Nothing => Vec::new(),
     }
+}
+
+/// The memory whose contents a call shows as they are: its address and length.
+pub fn bytes_shown(function: &OutputFunction, call: &CallState, memory: &Memory) -> Option<(u64, u64)> {
+    let Shows::Bytes { start, size, count } = function.shows else { return None };
+    let argument = |number| call.integer(number, memory);
+    let count = count.map_or(Some(1), argument)?;
+    Some((argument(start)?, argument(size)?.checked_mul(count)?))
 }
 
 /// A float that is given by value.

@@ -48,6 +48,13 @@ const RUNTIME_SYMBOLS: &[&str] =
 /// The same crates as roots of paths, in Rust's newer way of mangling names (RFC 2603).
 const RUNTIME_CRATES: &[&str] = &["4core", "5alloc", "3std"];
 
+/// Is this a function of the C library that makes a system call which writes? In a static executable it is; elsewhere it may be the
+/// program's own.
+pub fn is_static_writer(symbol: &str) -> bool {
+    let name = symbol.trim_start_matches("__").trim_start_matches("libc_").trim_end_matches("64");
+    ["write", "pwrite", "writev", "pwritev", "send", "sendto", "sendmsg"].contains(&name)
+}
+
 /// Does this function only do what the program's own code asks it to?
 pub fn is_runtime_function(symbol: &str) -> bool {
     let of_crate = |symbol: &str| {

@@ -49,6 +49,11 @@ int main(void) {
     if (fread(spoilt(a), 8, COUNT, stream) != COUNT) return 1;
     printf("fread %g\n", a[7]);
 
+    struct iovec pieces[2] = {{a, 80}, {a + 10, bytes - 80}};
+    spoilt(a);
+    if (readv(zeros, pieces, 2) < 0) return 1;
+    printf("readv %g\n", a[7]);
+
     old = spoilt(malloc(bytes)), free(old), new = cleared(malloc(bytes), zero);
     printf("malloc %g\n", new[7] + 1);
     if (old != new) return 2;
