@@ -3,7 +3,7 @@
 use crate::guest::Mapping;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
-use fpgrind_wrappers::{Named, Wrapper, is_math_module, is_quiet_module, is_reserved, wrapper};
+use fpgrind_wrappers::{Named, Wrapper, foreign_output, is_math_module, is_quiet_module, is_reserved, wrapper};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
@@ -30,7 +30,10 @@ impl Found {
     /// What the function with this name is; what the user says comes first.
     fn wrapper(&self, name: &str) -> Option<Wrapper> {
         self.named.and_then(|named| named.symbol(name)).or_else(|| {
-            let known = if self.only_reserved && !is_reserved(name) { None } else { wrapper(name) };
+            let known = match self.only_reserved && !is_reserved(name) {
+                true => foreign_output(name).map(Wrapper::Output),
+                false => wrapper(name),
+            };
             known.filter(|wrapper| !(self.inside_math && matches!(wrapper, Wrapper::Math(_))))
         })
     }
@@ -145,11 +148,13 @@ impl Modules {
 }
 
 /// What must be subtracted from an address to get the file's own: the segment that the mapping shows tells.
-fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
+pub fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (offset, size) = segment.file_range();
         let first_page = offset & !0xfff;
-        let shown = first_page <= mapping.offset && mapping.offset < offset + size;
+        // Linkers may put the end of one segment and the beginning of the next on one page of the file. The mapping is of code.
+        let is_code = segment.permissions().executable();
+        let shown = is_code && first_page <= mapping.offset && mapping.offset < offset + size;
         shown.then(|| mapping.start.wrapping_sub(mapping.offset).wrapping_sub(segment.address().wrapping_sub(offset)))
     })
 }

@@ -119,8 +119,8 @@ pub enum Reg {
     /// Not of the machine: the memory operand of an instruction under a mask, as the instruction sees it. Lanes that are masked out are
     /// not read, because that might fault; they are zero. An embedded broadcast has been done.
     Operand,
-    /// Not of the machine: the pointers to its results that a wrapped function was given, numbered in the order of its
-    /// arguments. When it returns, their registers hold something else.
+    /// Not of the machine: what of a wrapped function's arguments is wanted when it returns and their registers hold something else. Pointers to
+    /// its results, numbered in the order of its arguments; or its first integers.
     Out(u8),
 }
 
