@@ -67,6 +67,8 @@ pub struct Variable {
     pub erroneous: Ranges,
     /// At the worst execution.
     pub worst: Number,
+    /// What it is the result of, if the expression ends here because FPCore has no such function.
+    pub stands_for: Option<String>,
 }
 
 /// The range of a set of values, split by sign so that a range does not pretend to contain

@@ -6,8 +6,7 @@ use crate::log::Module;
 use crate::memory::{Memory, Pages};
 use crate::mode::Mode;
 use crate::registers::Registers;
-use crate::trace::Args;
-use fpgrind_ir::Type;
+use crate::trace::Term;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -55,8 +54,8 @@ pub struct Thread<R> {
 }
 
 pub struct Call<R> {
-    pub ty: Type,
-    pub args: Args<R>,
+    /// One for each lane, of a vector function.
+    pub args: Vec<Term<R>>,
     /// The call's last byte.
     pub pc: u64,
 }

@@ -5,6 +5,7 @@ use crate::consume::Books;
 use crate::findings::{CheckFailure, SpotKind};
 use crate::format;
 use crate::guests::{Call, Process, Thread};
+use crate::location::LocationId;
 use crate::log::{Bytes, Origin, Output};
 use crate::mode::{Mode, Target};
 use crate::native;
@@ -174,7 +175,7 @@ impl<R: Real> Running<'_, R> {
                 let words = frame.values[*image].bits;
                 let number = top_of(words).wrapping_add(*number);
                 frame.values[index] = match live {
-                    _ if is_empty(words, number) => Value::plain(INDEFINITE),
+                    _ if is_empty(words, number) => Value::plain(fpgrind_ir::X87_INDEFINITE),
                     true => thread.registers.x87(number, bits, &mut totals.stale_shadows),
                     false => Value::plain(bits),
                 };
@@ -230,10 +231,10 @@ impl<R: Real> Running<'_, R> {
                 let (at, mode) = (*at, thread.mode.with(rounding));
                 let mut args: Args<R> = args.iter().map(|arg| frame.term(*arg, *from)).collect();
                 let bits = each(&args, Term::bits);
-                let bits = &bits[..args.len().min(3)];
+                let bits = &bits[..args.len()];
                 let native = match result {
                     Some(result) => mask(frame.values[*result].bits, ty.bytes()),
-                    None => operations.native(*operator, *from, *ty, bits, (mode, false)),
+                    None => operations.native(*operator, *from, *ty, bits, mode),
                 };
                 if *ty == Type::F80 && !native::is_complete(*operator, bits) {
                     frame.values[index] = Value::plain(native);
@@ -316,15 +317,15 @@ impl<R: Real> Running<'_, R> {
                 let bytes = frame.word(*size).saturating_mul(count.map_or(1, |count| frame.word(count)));
                 process.allocate(frame.word(*at), old.map_or(0, |old| frame.word(old)), bytes);
             }
-            Step::Enter { ty, args, caller } => {
-                let args = args.iter().map(|arg| frame.term(*arg, *ty)).collect();
+            Step::Enter { args, caller } => {
+                let args = args.iter().map(|(arg, ty)| frame.term(*arg, *ty)).collect();
                 // The call ends where it returns to: one byte before is inside it.
                 let pc = frame.word(*caller).wrapping_sub(1);
-                thread.call = Some(Call { ty: *ty, args, pc });
+                thread.call = Some(Call { args, pc });
             }
-            Step::Leave { operator, result, ty, to, last } => {
+            Step::Leave { operator, of, result, ty, to, last } => {
                 let native = mask(frame.values[*result].bits, ty.bytes());
-                let value = self.result(*operator, native, *ty, *last);
+                let value = self.result(*operator, of, native, *ty, *last);
                 let frame = &mut self.books.frame;
                 match to {
                     Destination::Register(place) => self.thread.registers.put(*place, *ty, &value),
@@ -350,10 +351,12 @@ impl<R: Real> Running<'_, R> {
     }
 
     /// What a wrapped function computed: the operator on the arguments of the call, or plain bits if it cannot be that.
-    fn result(&mut self, operator: Operator, native: u128, ty: Type, last: bool) -> Value<R> {
+    fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value<R> {
         let Running { thread, process, books } = self;
-        let call = thread.call.as_ref().filter(|call| call.ty == ty && call.args.len() == operator.arity());
-        let call = call.map(|call| (call.args.iter().cloned().collect::<Args<R>>(), call.pc));
+        let call = thread.call.as_ref().and_then(|call| {
+            let args = of.iter().map(|number| call.args.get(*number as usize).cloned());
+            Some((args.collect::<Option<Args<R>>>()?, call.pc))
+        });
         if last {
             thread.call = None;
         }
@@ -361,14 +364,50 @@ impl<R: Real> Running<'_, R> {
             books.totals.corrupt_records += 1;
             return Value::plain(native);
         };
+        let at = books.locations.number(process.mappings.instruction(pc));
+        if !ty.is_float() {
+            self.integer(operator, &args, native, ty, at);
+            return Value::plain(native);
+        }
+        if let ([arg, ..], true) = (&args[..], operator.is_relative()) {
+            let moved = if arg.ty() != ty { None } else { Some(arg.clone()) };
+            let moved = moved.map(|arg| match operator {
+                Operator::Nextafter => books.operations.step(arg, native, at, thread.mode),
+                _ => books.operations.rescale(arg, native, at, thread.mode),
+            });
+            return moved.map_or(Value::plain(native), Value::of_term);
+        }
+        // The function hands on what it was given.
+        if let (Operator::Cast, [arg]) = (operator, &args[..])
+            && arg.ty() == ty
+            && arg.bits() == native
+        {
+            return Value::of_term(arg.clone());
+        }
+        if let Operator::Opaque(_) = operator {
+            return Value::of_term(books.operations.opaque(operator, ty, args, native, at));
+        }
         if !books.operations.is_plausible(operator, ty, &args, native) {
             books.totals.misnamed_calls += 1;
             return Value::plain(native);
         }
-        let at = books.locations.number(process.mappings.instruction(pc));
         let site = Some(books.operations.sites.number(SiteKey { at, operator, ty }));
         let request = Request { operator, ty, args, native, at, site, mode: thread.mode, called: true };
         Value::of_term(books.operations.operate(request))
+    }
+
+    /// A wrapped function has made an integer of floats.
+    fn integer(&mut self, operator: Operator, args: &[Term<R>], native: u128, ty: Type, at: LocationId) {
+        let Books { operations, spots, .. } = &mut *self.books;
+        let spot = spots.number(at, SpotKind::ToInt);
+        spots.execute(spot);
+        let Some(term @ Term::Node(node)) = args.first() else { return };
+        let unused = 128 - 8 * ty.bytes() as u32;
+        let native = (native as i128) << unused >> unused;
+        // What has no integer gets one that says so: which one, differs from function to function.
+        let correct = operations.integer(operator, args, self.thread.mode).unwrap_or(native);
+        let visit = Visit { wrong: native != correct, culprit: term, shown: term, influences: node.influences };
+        spots.visit(spot, visit, &mut operations.sets);
     }
 
     /// A decision on a comparison: which way it went natively.
@@ -389,9 +428,6 @@ impl<R: Real> Running<'_, R> {
         native
     }
 }
-
-/// The NaN that is read from an empty register of the x87 (SDM volume 1, "Stack Overflow or Underflow Exception").
-const INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
 
 /// The top of the x87's stack, out of an image's first eight bytes.
 fn top_of(words: u128) -> u8 {

@@ -19,9 +19,9 @@ use crate::exits::{Exit, Key};
 use crate::modules::Function;
 use crate::stubs::Stubs;
 use crate::tables::Lookup;
-use crate::wrapping::ARGUMENTS;
+use crate::wrapping::{ARGUMENTS, kept_arguments};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_ir::{Block, Op, Place, Reg, When};
+use fpgrind_ir::{Place, Reg, When};
 use fpgrind_wrappers::{AllocatedAt, Change, Shows, Wrapper};
 use iced_x86::{Code, FlowControl, Instruction, Register};
 use record::Scratch;
@@ -263,9 +263,7 @@ impl Emitter {
             self.ask(|resume| Exit::Output { function, resume });
             dynasm!(self.asm.ops; .arch x64; =>skip);
         }
-        if let Some(record) = &records.leave {
-            self.keep_arguments(&record.block);
-        }
+        self.keep(&kept_arguments(function));
         self.enter_quiet(leave);
         self.jump_to((pc, Mode::Quiet));
 
@@ -320,13 +318,16 @@ impl Emitter {
         );
     }
 
-    /// The arguments of the call that the description of a function's return asks for.
-    fn keep_arguments(&mut self, leave: &Block) {
-        for stmt in &leave.stmts {
-            if let Op::Live { place: Place { reg: Reg::Out(number), .. }, .. } = stmt.op {
-                let number = number as usize;
-                dynasm!(self.asm.ops; .arch x64; gs mov [at::out(number)], Rq(ARGUMENTS[number]));
+    /// Arguments of the call that are wanted when it returns: so many bytes of each register, one behind the other.
+    fn keep(&mut self, arguments: &[(Place, u8)]) {
+        let mut number = 0;
+        for (place, bytes) in arguments {
+            match place.reg {
+                Reg::Vec(register) => self.store_vector(register, *bytes, at::out(number)),
+                Reg::Gpr(register) => dynasm!(self.asm.ops; .arch x64; gs mov [at::out(number)], Rq(register)),
+                _ => {}
             }
+            number += *bytes as usize / 8;
         }
     }
 

@@ -96,7 +96,10 @@ pub fn run(program: &Program, options: &Options, consumer: impl FnMut(Event<'_>)
     keep_heap_together();
     let (publisher, subscription) = log::channel_of_log(options.logging.is_some_and(|logging| logging.discard));
     std::thread::scope(|scope| {
-        let supervisor = scope.spawn(|| supervise(program, options, publisher));
+        let supervisor = scope.spawn(|| {
+            let _ending = publisher.ending();
+            supervise(program, options, publisher)
+        });
         subscription.consume(consumer);
         supervisor.join().unwrap_or(Err(Error::Internal))
     })

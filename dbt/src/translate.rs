@@ -18,7 +18,7 @@ use crate::thread::Thread;
 use fpgrind_analysis::log::Event;
 use fpgrind_frontend_x86::{LiftOptions, filled_by_kernel, lift, lift_loop};
 use fpgrind_ir::Block;
-use fpgrind_wrappers::Wrapper;
+use fpgrind_wrappers::{Named, Wrapper};
 use iced_x86::{Instruction, InstructionInfoFactory};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -40,6 +40,8 @@ pub struct Logging {
     pub discard: bool,
     /// Mathematical functions are code like any other, and not single operations.
     pub inside_math: bool,
+    /// What the user says of functions.
+    pub named: Option<&'static Named>,
 }
 
 pub struct Translator {

@@ -552,22 +552,25 @@ pub enum Op {
         count: Option<Value>,
         old: Option<Value>,
     },
-    /// A wrapped library function is called on these arguments, and will return to the address `caller`, which tells
+    /// A wrapped library function is called on these arguments, floats of any format, and will return to the address `caller`, which tells
     /// one call from another. What runs until it returns is not logged.
     Enter {
         args: Vec<Value>,
         caller: Value,
     },
     /// The wrapped function has returned, and `result`, whose bits are the function's own, lies in `place`: it is what the
-    /// operator gives on the arguments of the call. A function with several results leaves several times in one block.
+    /// operator gives on those arguments of the call that have the numbers in `of`. If it is an integer it is not followed: a spot.
+    /// A function with several results leaves several times in one block.
     Leave {
         operator: Operator,
+        of: Vec<u8>,
         result: Value,
         place: Place,
     },
     /// The same of a result that the function has written to memory.
     LeaveInMemory {
         operator: Operator,
+        of: Vec<u8>,
         result: Value,
         addr: Addr,
     },

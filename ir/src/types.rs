@@ -3,6 +3,10 @@
 /// Bytes in a granule, the unit in which bits and their shadows move.
 pub const GRANULE: usize = 4;
 
+/// The NaN, an `F80`, that is read from an empty register of the x87, and that a push onto a full one leaves, while the exceptions for that
+/// are masked (Intel SDM volume 1, "Stack Overflow or Underflow Exception").
+pub const X87_INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
+
 /// The type of a value. `B` types are opaque bits: any floats inside keep their shadows, but
 /// no arithmetic is defined on them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -89,6 +93,9 @@ impl Type {
     }
 }
 
+/// Pointers to results that a function can have: a sine and a cosine for each of sixteen lanes.
+pub const MAX_OUT: u8 = 32;
+
 /// A register that may hold, carry or address floats.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Reg {
@@ -112,8 +119,8 @@ pub enum Reg {
     /// Not of the machine: the memory operand of an instruction under a mask, as the instruction sees it. Lanes that are masked out are
     /// not read, because that might fault; they are zero. An embedded broadcast has been done.
     Operand,
-    /// Not of the machine: what a wrapped function was given as its first integer arguments, 0 to 2. When it returns, their
-    /// registers hold something else.
+    /// Not of the machine: what of a wrapped function's arguments is wanted when it returns and their registers hold something else. Pointers to
+    /// its results, numbered in the order of its arguments; or its first integers.
     Out(u8),
 }
 
@@ -138,7 +145,7 @@ impl Reg {
             Reg::Vec(n) => n < 32,
             Reg::Mask(n) | Reg::X87(n) => n < 8,
             Reg::Sum { base, index, scale } => base < 16 && index < 16 && matches!(scale, 1 | 2 | 4 | 8),
-            Reg::Out(n) => n < 3,
+            Reg::Out(n) => n < MAX_OUT,
             Reg::FsBase | Reg::Mxcsr | Reg::X87Control | Reg::Operand => true,
         }
     }

@@ -99,6 +99,8 @@ struct Variable<'a> {
     erroneous: Ranges,
     /// At the worst execution.
     worst: Float,
+    /// The function call whose result it is, if the expression ends there because FPCore has no such function.
+    stands_for: Option<&'a str>,
 }
 
 /// `null` where no such value occurred; otherwise the least and the greatest.
@@ -286,6 +288,7 @@ impl<'a> Cause<'a> {
                     seen: Ranges::of(&variable.seen),
                     erroneous: Ranges::of(&variable.erroneous),
                     worst: Float(variable.worst),
+                    stands_for: variable.stands_for.as_deref(),
                 })
                 .collect(),
             executions: cause.executions,

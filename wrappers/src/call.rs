@@ -17,7 +17,7 @@ pub struct CallState {
 
 const RSP: usize = 4;
 /// rdi, rsi, rdx, rcx, r8, r9: the registers of integer arguments, in order.
-const INTEGER_REGISTERS: [usize; 6] = [7, 6, 2, 1, 8, 9];
+pub(crate) const INTEGER_REGISTERS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 
 impl CallState {
     pub fn return_address(&self, memory: &Memory) -> Option<u64> {

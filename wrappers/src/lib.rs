@@ -10,12 +10,14 @@ mod changes;
 mod format;
 mod fortran;
 mod math;
+mod named;
 mod outputs;
 mod quiet;
 
 pub use call::{CallState, Memory};
 pub use changes::{AllocatedAt, Change, change};
-pub use math::{Math, Results, math};
+pub use math::{Argument, At, Kind, Math, Outcome, is_reserved, math};
+pub use named::Named;
 pub use outputs::{
     Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, output, output_call, written,
 };
@@ -24,8 +26,8 @@ pub use quiet::{is_math_module, is_quiet_module, is_runtime_function, is_runtime
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapper {
-    /// An operation on floats, or two, computed by their real counterparts; its own instructions are not looked at.
-    Math(Math),
+    /// Operations on floats, computed by their real counterparts; its own instructions are not looked at.
+    Math(&'static Math),
     /// Memory is copied, overwritten or handed out, and shadows with it.
     Change(Change),
     /// Floats are shown to the outside: a spot.

@@ -155,12 +155,14 @@ impl Maker {
             }
             18 => {
                 let result = self.value(float, b);
-                self.push(None, Op::Leave { operator, result, place: place(float, c) });
+                let of = (0..operator.arity() as u8).collect();
+                self.push(None, Op::Leave { operator, of, result, place: place(float, c) });
             }
             19 => {
                 let result = self.value(float, b);
                 let addr = self.addr([b, c, d, a]);
-                self.push(None, Op::LeaveInMemory { operator, result, addr });
+                let of = (0..operator.arity() as u8).rev().collect();
+                self.push(None, Op::LeaveInMemory { operator, of, result, addr });
             }
             20 => {
                 let image = self.block.push(self.instr, after, Some(Type::Image), Op::Image { turned: b % 8, slot });
