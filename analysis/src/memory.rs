@@ -248,7 +248,8 @@ impl<R> Memory<R> {
                     Part::Shadow(node) if !part.is_of_halves() => Some((begins, node)),
                     _ => None,
                 };
-                let halves = (0..).step_by(2).zip(part.halves()).filter_map(|(at, half)| Some((begins + at, half?)));
+                let halves =
+                    (0..).step_by(2).zip(part.halves()).filter_map(|(at, half)| Some((begins.wrapping_add(at), half?)));
                 let inside = |(at, node): &(u64, &Rc<Node<R>>)| {
                     at.checked_sub(address).is_some_and(|d| d.saturating_add(node.ty.bytes() as u64) <= length)
                 };

@@ -140,7 +140,7 @@ impl<R: Real> Running<'_, R> {
             let wrong = books.operations.is_error(term.ulps());
             let visit = Visit { wrong, culprit: &term, shown: &term, influences: term.influences() };
             if books.spots.visit(spot, visit, &mut books.operations.sets) {
-                books.spots.spots[spot].offset = Some(written.offset + at as u64);
+                books.spots.spots[spot].offset = Some(written.offset.wrapping_add(at as u64));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Logs that lie: the analysis must get through them without a panic, and say how much it could not read.
 
 use crate::support::one_thread;
-use fpgrind_analysis::log::{Event, OUTPUT, Output};
+use fpgrind_analysis::log::{Bytes, Event, OUTPUT, Output};
 use fpgrind_analysis::{Analysis, Config, Findings, analyse};
 use fpgrind_ir::{Block, parse_block};
 use proptest::prelude::*;
@@ -116,6 +116,7 @@ block 0x2000 record 656 {
     put xmm28+0, v30
     copy.8 v0, v1, v1
     forget.4 v1, v0
+    allocate v0, v1 times v1 from v0
     turn.5
     restore [v0+0x40]
     checkst v34, v3, 2
@@ -184,6 +185,17 @@ fn wide_record() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+fn written() -> impl Strategy<Value = Vec<u8>> {
+    (word(), 0u32..3, word(), word(), prop::collection::vec(any::<u8>(), 0..100), 0u32..40).prop_map(
+        |(pc, function, address, offset, bytes, wrong)| {
+            let mut record = Bytes { pc, function, address, offset, bytes }.encode();
+            // Now and then one that is not as long as it says.
+            record[20..24].iter_mut().next().into_iter().for_each(|byte| *byte ^= (wrong == 0) as u8);
+            record
+        },
+    )
+}
+
 fn output() -> impl Strategy<Value = Vec<u8>> {
     (word(), 0u32..3, prop::collection::vec((word(), word(), 0u32..3, 0u32..300), 0..3)).prop_map(
         |(pc, function, args)| {
@@ -216,14 +228,14 @@ proptest! {
 
     #[test]
     fn well_formed_nonsense_never_panics_and_gives_the_same_findings_again(
-        chunks in prop::collection::vec(prop_oneof![4 => record(), 4 => wide_record(), 1 => output()], 0..40),
+        chunks in prop::collection::vec(prop_oneof![4 => record(), 4 => wide_record(), 1 => output(), 1 => written()], 0..40),
     ) {
         prop_assert_eq!(text(&run(&chunks)), text(&run(&chunks)));
     }
 
     #[test]
     fn a_log_with_flipped_bytes_never_panics(
-        chunks in prop::collection::vec(prop_oneof![4 => record(), 4 => wide_record(), 1 => output()], 1..20),
+        chunks in prop::collection::vec(prop_oneof![4 => record(), 4 => wide_record(), 1 => output(), 1 => written()], 1..20),
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
         cut in any::<prop::sample::Index>(),
     ) {

@@ -1,5 +1,6 @@
 //! The analysis from the outside: logs written by hand, and what must come of them.
 
+mod allocation;
 mod corrupted_logs;
 mod guests;
 mod known_answers;
