@@ -5,9 +5,10 @@ mod ending;
 mod isa;
 mod options;
 mod output;
+mod reports;
 mod run;
 
-use ending::{FPGRIND_FAILED, Failure};
+use ending::Failure;
 use options::{Misuse, Options};
 use output::{print, say};
 
@@ -18,16 +19,17 @@ fn main() {
             print(&text);
             return;
         }
-        Err(Misuse::Wrong(sentence)) => fail(Failure { sentence, status: FPGRIND_FAILED }),
+        Err(Misuse::Wrong(sentence)) => fail(Failure::own(sentence)),
     };
     let told = match options.command.split_first() {
-        Some((name, arguments)) if name == dump_ir::NAME => Some(dump_ir::dump(arguments)),
-        Some((name, arguments)) if name == isa::NAME => Some(isa::tell(arguments)),
+        Some((name, arguments)) if name == dump_ir::NAME => Some(dump_ir::dump(arguments).map_err(Misuse::Wrong)),
+        Some((name, arguments)) if name == isa::NAME => Some(isa::tell(arguments).map_err(Misuse::Wrong)),
+        Some((name, _)) if name == reports::NAME => Some(reports::tell(&options.command)),
         _ => None,
     };
     match told {
-        Some(Ok(text)) => return print(&text),
-        Some(Err(sentence)) => fail(Failure::own(sentence)),
+        Some(Ok(text) | Err(Misuse::Asked(text))) => return print(&text),
+        Some(Err(Misuse::Wrong(sentence))) => fail(Failure::own(sentence)),
         None => {}
     }
     match run::run(&options) {

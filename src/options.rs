@@ -15,6 +15,7 @@ Examples:
   fpgrind python3 model.py --fast       any program, with options of its own
   fpgrind dump-ir ./solver main         how fpgrind reads a function (a program of that name: ./dump-ir)
   fpgrind isa                           which instructions fpgrind understands
+  fpgrind report DIR --format fpcore    a report's formats again (`fpgrind report --help` lists them)
 
 The program's input, output and exit status are its own; fpgrind speaks at the end, on stderr.
 Exit status: the program's; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
@@ -121,7 +122,7 @@ impl From<FollowChildren> for Follow {
 impl Options {
     /// The options of this process, or what to print and the status to exit with.
     pub fn read() -> Result<Options, Misuse> {
-        Options::try_parse().map_err(Misuse::from)
+        Options::try_parse().map_err(|error| Misuse::of(error, "fpgrind"))
     }
 
     pub fn analysis(&self) -> Config {
@@ -138,19 +139,23 @@ pub enum Misuse {
     Wrong(String),
 }
 
-impl From<clap::Error> for Misuse {
-    fn from(error: clap::Error) -> Misuse {
+impl Misuse {
+    /// What clap has to say of a command's arguments.
+    pub fn of(error: clap::Error, command: &str) -> Misuse {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Misuse::Asked(error.render().to_string()),
-            ErrorKind::MissingRequiredArgument => {
+            ErrorKind::MissingRequiredArgument if command == "fpgrind" => {
                 Misuse::Wrong("no program to run was named; `fpgrind --help` shows examples".into())
+            }
+            ErrorKind::MissingRequiredArgument => {
+                Misuse::Wrong(format!("`{command}` needs to be told of what; `{command} --help` says how"))
             }
             // clap explains at length; its first line is the part that says what is wrong.
             _ => {
                 let rendered = error.render().to_string();
                 let first = rendered.lines().next().unwrap_or_default();
                 let problem = first.strip_prefix("error: ").unwrap_or(first);
-                Misuse::Wrong(format!("{problem}; `fpgrind --help` lists the options"))
+                Misuse::Wrong(format!("{problem}; `{command} --help` lists the options"))
             }
         }
     }
@@ -179,7 +184,8 @@ mod tests {
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<Options, Misuse> {
-        Options::try_parse_from(std::iter::once(&"fpgrind").chain(arguments)).map_err(Misuse::from)
+        Options::try_parse_from(std::iter::once(&"fpgrind").chain(arguments))
+            .map_err(|error| Misuse::of(error, "fpgrind"))
     }
 
     fn sentence(arguments: &[&str]) -> String {

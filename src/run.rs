@@ -45,6 +45,7 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),
         args: program.argv.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        directory: std::env::current_dir().ok(),
         seconds: started.elapsed().as_secs_f64(),
         notes: run.remarks,
         check: options.check,

@@ -1,10 +1,12 @@
 //! From findings to what the user reads.
 //!
 //! A [`Report`] is what the analysis found, where in the program's source that is, and how the run went. From it come
-//! the summary on the terminal ([`summary`]) and the files in the output folder ([`write`]): the full text, the JSON
-//! and the FPCore expressions. Nothing here computes: an error that the report names was measured by the analysis.
+//! the summary on the terminal ([`summary`]) and the files in the output folder ([`write`]), one for each [`Format`]. The
+//! JSON holds all of it, so a report can be [`read`] again. Nothing here computes: an error that the report names was measured
+//! by the analysis.
 
 mod fpcore;
+mod ids;
 mod json;
 mod merge;
 mod names;
@@ -25,6 +27,8 @@ use std::path::{Path, PathBuf};
 pub struct RunInfo {
     pub program: String,
     pub args: Vec<String>,
+    /// Where the program was started.
+    pub directory: Option<PathBuf>,
     pub seconds: f64,
     /// What the user should know beside the findings, a sentence each: `2 child processes ran natively, unanalysed`.
     pub notes: Vec<String>,
@@ -57,12 +61,50 @@ pub fn summary(report: &Report) -> String {
     text::summary(report)
 }
 
-/// Writes report.txt, report.json and causes.fpcore into a folder, which is made if it does not exist.
+/// What a report can be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+    Fpcore,
+}
+
+impl Format {
+    pub const ALL: [Format; 3] = [Format::Text, Format::Json, Format::Fpcore];
+
+    /// In the report's folder.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Format::Text => "report.txt",
+            Format::Json => "report.json",
+            Format::Fpcore => "causes.fpcore",
+        }
+    }
+}
+
+pub fn render(report: &Report, format: Format) -> io::Result<String> {
+    match format {
+        Format::Text => Ok(text::full(report)),
+        Format::Json => json::render(report),
+        Format::Fpcore => Ok(fpcore::render(report)),
+    }
+}
+
+/// Writes all formats into a folder, which is made if it does not exist.
 pub fn write(dir: &Path, report: &Report) -> io::Result<()> {
     std::fs::create_dir_all(dir)?;
-    std::fs::write(dir.join("report.txt"), text::full(report))?;
-    std::fs::write(dir.join("report.json"), json::render(report)?)?;
-    std::fs::write(dir.join("causes.fpcore"), fpcore::render(report))
+    Format::ALL.into_iter().try_for_each(|format| std::fs::write(dir.join(format.file_name()), render(report, format)?))
+}
+
+/// Reads a report.json, or the one in a folder. What is wrong is said in a sentence.
+pub fn read(path: &Path) -> Result<Report, String> {
+    let file = if path.is_dir() { path.join(Format::Json.file_name()) } else { path.to_path_buf() };
+    let bytes = std::fs::read(&file).map_err(|error| {
+        format!("cannot read {}: {error}; name a folder that fpgrind made, or a report.json", file.display())
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_string());
+    text.and_then(|text| json::read(&text))
+        .map_err(|problem| format!("{} is not a report that this fpgrind can read: {problem}", file.display()))
 }
 
 #[cfg(test)]

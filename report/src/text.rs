@@ -20,7 +20,7 @@ const MAX_EXPRESSION: usize = 240;
 const MAX_REACHED: usize = 4;
 
 pub fn summary(report: &Report) -> String {
-    render(report, SUMMARY_ENTRIES)
+    render(report, SUMMARY_ENTRIES) + &pointer(report)
 }
 
 pub fn full(report: &Report) -> String {
@@ -58,9 +58,15 @@ fn render(report: &Report, limit: usize) -> String {
     if !notes.is_empty() {
         let _ = writeln!(text, "\n  {}", notes.join("\n  "));
     }
+    text
+}
+
+/// Where the summary says that there is more.
+fn pointer(report: &Report) -> String {
+    let mut text = String::new();
     if let Some(out) = &report.run.out {
         let _ = write!(text, "\ndetails: {}", out.join("report.txt").display());
-        if !findings.causes.is_empty() {
+        if !report.findings.causes.is_empty() {
             let _ = write!(text, "    for Herbie: {}", out.join("causes.fpcore").display());
         }
         text += "\n";

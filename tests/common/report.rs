@@ -1,10 +1,11 @@
 //! A guest program's report, with the questions that tests ask of it.
 
-use super::{Outcome, build, expression, fpgrind, native, run, scratch};
+use super::{FPGRIND, Outcome, build, expression, fpgrind, native, run, schema, scratch};
 use fpbench::domains::{Native, Native64};
 use fpbench::truth::{bits_of_error, truth};
 use serde_json::Value;
 use std::path::PathBuf;
+use std::process::Command;
 
 pub struct Report {
     /// Which program, how built: to be shown when a test fails.
@@ -36,6 +37,7 @@ pub fn analyse(source: &str, flags: &[&str]) -> Report {
     assert_eq!(json["totals"]["corrupt_records"], 0, "{of}");
     let report = Report { of, json, outcome, folder };
     report.assert_claims_hold();
+    report.assert_can_be_made_again();
     report
 }
 
@@ -67,6 +69,19 @@ impl Report {
             let truth = truth(&core, &inputs, core.precision, 10_000).expect("a straight line ends");
             let shown = bits_of_error(truth.native, truth.correct, core.precision);
             assert!(shown > 5.0 || claimed < 5.0, "{}: {shown} bits shown, {claimed} claimed: {cause:#}", self.of);
+        }
+    }
+
+    /// report.json is as its schema says, and has in it what the other files show.
+    fn assert_can_be_made_again(&self) {
+        let schema = serde_json::from_str(include_str!("../../docs/report.schema.json")).expect("the schema is JSON");
+        assert_eq!(schema::violations(&schema, &self.json), Vec::<String>::new(), "{}", self.of);
+        for (format, file) in [("text", "report.txt"), ("json", "report.json"), ("fpcore", "causes.fpcore")] {
+            let mut again = Command::new(FPGRIND);
+            again.args(["report", "--format", format]).arg(&self.folder);
+            let again = run(again, b"");
+            let written = std::fs::read_to_string(self.folder.join(file)).expect("all files are written");
+            assert_eq!((again.stdout, again.stderr.as_str(), again.status), (written, "", 0), "{}: {file}", self.of);
         }
     }
 
