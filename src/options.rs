@@ -16,6 +16,7 @@ Examples:
   fpgrind dump-ir ./solver main         how fpgrind reads a function (a program of that name: ./dump-ir)
   fpgrind isa                           which instructions fpgrind understands
   fpgrind report DIR --format fpcore    a report's formats again (`fpgrind report --help` lists them)
+  fpgrind diff OLD NEW                  what is new or worse in one report than in another
 
 The program's input, output and exit status are its own; fpgrind speaks at the end, on stderr.
 Exit status: the program's; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
@@ -161,7 +162,7 @@ impl Misuse {
     }
 }
 
-fn bits_of_error(text: &str) -> Result<f64, String> {
+pub fn bits_of_error(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(bits) if (0.0..=64.0).contains(&bits) => Ok(bits),
         _ => Err("it must be a number from 0 to 64".into()),

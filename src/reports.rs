@@ -26,6 +26,7 @@ enum Shown {
     Text,
     Json,
     Fpcore,
+    Sarif,
 }
 
 impl From<Shown> for Format {
@@ -34,6 +35,7 @@ impl From<Shown> for Format {
             Shown::Text => Format::Text,
             Shown::Json => Format::Json,
             Shown::Fpcore => Format::Fpcore,
+            Shown::Sarif => Format::Sarif,
         }
     }
 }

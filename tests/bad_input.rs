@@ -86,6 +86,22 @@ fn misused_options_are_125() {
 }
 
 #[test]
+fn what_is_no_report_is_refused() {
+    let folder = scratch("bad-reports");
+    let (name, text) = (folder.to_str().expect("UTF-8"), file(&folder, "text", b"{\"version\": 1}", 0o644));
+    let binary = file(&folder, "binary", &[0xff, 0xfe, 0], 0o644);
+    assert!(refused(125, fpgrind(&["report", name])).contains("report.json"));
+    assert!(refused(125, fpgrind(&["report", "/no/such/folder"])).contains("/no/such/folder"));
+    assert!(refused(125, fpgrind(&["report", &text])).contains("version 1"));
+    assert!(refused(125, fpgrind(&["report", &binary])).contains("UTF-8"));
+    assert!(refused(125, fpgrind(&["report", "--format", "pdf", name])).contains("fpgrind report --help"));
+    assert!(refused(125, fpgrind(&["report"])).contains("fpgrind report --help"));
+    assert!(refused(125, fpgrind(&["diff", &text, &binary])).contains("version 1"));
+    assert!(refused(125, fpgrind(&["diff", name])).contains("fpgrind diff --help"));
+    assert!(refused(125, fpgrind(&["diff", "--tolerance", "-1", name, name])).contains("fpgrind diff --help"));
+}
+
+#[test]
 fn a_report_that_could_not_be_written_is_refused_before_the_program_starts() {
     let folder = scratch("bad-out");
     let mark = folder.join("the-program-ran");

@@ -5,6 +5,7 @@
 //! JSON holds all of it, so a report can be [`read`] again. Nothing here computes: an error that the report names was measured
 //! by the analysis.
 
+mod diff;
 mod fpcore;
 mod ids;
 mod json;
@@ -12,9 +13,11 @@ mod merge;
 mod names;
 mod numbers;
 mod ranges;
+mod sarif;
 mod symbolise;
 mod text;
 
+pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;
 pub use symbolise::{Site, Sites};
 
@@ -67,10 +70,11 @@ pub enum Format {
     Text,
     Json,
     Fpcore,
+    Sarif,
 }
 
 impl Format {
-    pub const ALL: [Format; 3] = [Format::Text, Format::Json, Format::Fpcore];
+    pub const ALL: [Format; 4] = [Format::Text, Format::Json, Format::Fpcore, Format::Sarif];
 
     /// In the report's folder.
     pub fn file_name(self) -> &'static str {
@@ -78,6 +82,7 @@ impl Format {
             Format::Text => "report.txt",
             Format::Json => "report.json",
             Format::Fpcore => "causes.fpcore",
+            Format::Sarif => "report.sarif",
         }
     }
 }
@@ -87,6 +92,7 @@ pub fn render(report: &Report, format: Format) -> io::Result<String> {
         Format::Text => Ok(text::full(report)),
         Format::Json => json::render(report),
         Format::Fpcore => Ok(fpcore::render(report)),
+        Format::Sarif => sarif::render(report),
     }
 }
 

@@ -139,7 +139,7 @@ fn cut(expression: String) -> String {
 }
 
 /// `loses up to 53.0 bits, 31.4 on average, in 4,096 of 65,536 executions`
-fn damage(report: &Report, cause: &Cause) -> String {
+pub fn damage(report: &Report, cause: &Cause) -> String {
     let how_often = match cause.executions {
         1 => "in its only execution".to_string(),
         executions => format!("in {} of {} executions", count(cause.erroneous), count(executions)),
@@ -196,7 +196,7 @@ fn worst(cause: &Cause) -> String {
 }
 
 /// `printf at plot.c:61 (62.0 bits) and a branch at plot.c:40 (12 of 65,536 go the other way)`
-fn reached(report: &Report, cause: &Cause) -> Option<String> {
+pub fn reached(report: &Report, cause: &Cause) -> Option<String> {
     let mut places: Vec<(String, String)> = Vec::new();
     for spot in cause.reaches.iter().filter_map(|index| report.findings.spots.get(*index)) {
         let place = format!("{} at {}", spot_noun(spot, "a "), report.sites.spot(spot).short());
@@ -214,7 +214,7 @@ fn reached(report: &Report, cause: &Cause) -> Option<String> {
     (!texts.is_empty()).then(|| listed(&texts))
 }
 
-fn spot_noun(spot: &Spot, article: &str) -> String {
+pub fn spot_noun(spot: &Spot, article: &str) -> String {
     match &spot.kind {
         SpotKind::Output { function, .. } => function.clone(),
         SpotKind::Branch { .. } => format!("{article}branch"),
@@ -223,7 +223,7 @@ fn spot_noun(spot: &Spot, article: &str) -> String {
     }
 }
 
-fn extent(spot: &Spot) -> String {
+pub fn extent(spot: &Spot) -> String {
     let (wrong, count) = (count(spot.wrong), count(spot.count));
     let one = spot.wrong == 1;
     match spot.kind {
@@ -237,7 +237,7 @@ fn extent(spot: &Spot) -> String {
 }
 
 /// A wrong result that no candidate cause reaches: small errors that add up, or a decision between near equals.
-fn describe_accumulation(report: &Report, spot: &Spot) -> String {
+pub fn describe_accumulation(report: &Report, spot: &Spot) -> String {
     let what = format!("{} at {}", spot_noun(spot, "the "), report.sites.spot(spot).short());
     let how_often = format!("in {} of {}", count(spot.wrong), counted(spot.count, "execution", "executions"));
     let (computed, correct) = short_pair(spot.computed, spot.correct);

@@ -76,7 +76,9 @@ impl Report {
     fn assert_can_be_made_again(&self) {
         let schema = serde_json::from_str(include_str!("../../docs/report.schema.json")).expect("the schema is JSON");
         assert_eq!(schema::violations(&schema, &self.json), Vec::<String>::new(), "{}", self.of);
-        for (format, file) in [("text", "report.txt"), ("json", "report.json"), ("fpcore", "causes.fpcore")] {
+        let files =
+            [("text", "report.txt"), ("json", "report.json"), ("fpcore", "causes.fpcore"), ("sarif", "report.sarif")];
+        for (format, file) in files {
             let mut again = Command::new(FPGRIND);
             again.args(["report", "--format", format]).arg(&self.folder);
             let again = run(again, b"");

@@ -38,7 +38,9 @@ impl Validator<'_> {
                     found.push(format!("{at}: {instance} is none of {rule}"));
                 }
                 "minimum" if instance.as_f64() < rule.as_f64() => found.push(format!("{at}: {instance} < {rule}")),
-                "minItems" if instance.as_array().is_some_and(|items| (items.len() as u64) < rule.as_u64().unwrap_or(0)) => {
+                "minItems"
+                    if instance.as_array().is_some_and(|items| (items.len() as u64) < rule.as_u64().unwrap_or(0)) =>
+                {
                     found.push(format!("{at}: fewer than {rule} items"));
                 }
                 "const" | "enum" | "minimum" | "minItems" => {}
