@@ -73,6 +73,10 @@ pub struct Options {
     #[arg(long)]
     pub no_wrap: bool,
 
+    /// Take functions for single operations that a file names, a line each: `k0(double) -> double = black box`
+    #[arg(long, value_name = "FILE")]
+    pub wrap: Option<PathBuf>,
+
     /// Size of the code cache, with K or M if need be: for tests of what happens when it is full
     #[arg(long, value_name = "BYTES", value_parser = bytes, hide = true)]
     pub cache_size: Option<u64>,

@@ -8,6 +8,7 @@ use fpgrind_analysis::log::Event;
 use fpgrind_dbt::program::{self, Program};
 use fpgrind_dbt::{End, Logging, Run};
 use fpgrind_report::{Report, RunInfo};
+use fpgrind_wrappers::Named;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -15,11 +16,12 @@ use std::time::Instant;
 pub fn run(options: &Options) -> Result<End, Failure> {
     let program = program::resolve(options.command.clone())
         .map_err(|error| Failure { sentence: error.to_string(), status: error.exit_status() })?;
+    let named = read_named(options).map_err(Failure::own)?;
     let mut summary = Summary::open(options.log.as_deref(), options.quiet).map_err(Failure::own)?;
     match options.mode {
-        Mode::Analyse => analyse(&program, options, &mut summary),
+        Mode::Analyse => analyse(&program, options, named, &mut summary),
         Mode::Log => {
-            let logging = Logging { check: options.check, discard: true, inside_math: options.no_wrap };
+            let logging = Logging { check: options.check, discard: true, inside_math: options.no_wrap, named };
             let run = translate(&program, options, Some(logging), |_| {})?;
             summary.write(&remarks_of(&run));
             summary.write(&format!("fpgrind: {} bytes of log were written and discarded\n", run.logged));
@@ -32,15 +34,21 @@ pub fn run(options: &Options) -> Result<End, Failure> {
     }
 }
 
-fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Result<End, Failure> {
+fn analyse(
+    program: &Program,
+    options: &Options,
+    named: Option<&'static Named>,
+    summary: &mut Summary,
+) -> Result<End, Failure> {
     let folder = match &options.out {
         Some(folder) => prepare_folder(folder).map(|()| folder.clone()).map_err(Failure::own)?,
         None => default_folder(program.path.as_os_str()),
     };
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
-    let logging = Logging { check: options.check, discard: false, inside_math: options.no_wrap };
-    let run = translate(program, options, Some(logging), |event| analysis.event(event))?;
+    let logging = Logging { check: options.check, discard: false, inside_math: options.no_wrap, named };
+    let mut run = translate(program, options, Some(logging), |event| analysis.event(event))?;
+    run.remarks.extend(unseen(options, named));
     let findings = analysis.finish();
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),
@@ -55,6 +63,23 @@ fn analyse(program: &Program, options: &Options, summary: &mut Summary) -> Resul
     let report = write_report(folder, Report::new(findings, info));
     summary.write(&fpgrind_report::summary(&report));
     Ok(if report.findings.check_failures.is_empty() { run.end } else { failed_check(run.end) })
+}
+
+/// What the file of `--wrap` says, for as long as the process runs.
+fn read_named(options: &Options) -> Result<Option<&'static Named>, String> {
+    let Some(path) = &options.wrap else { return Ok(None) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("{} cannot be read: {error}; --wrap wants a file of text", path.display()))?;
+    let named = Named::parse(&text).map_err(|problem| format!("{}, {problem}", path.display()))?;
+    Ok(Some(Box::leak(Box::new(named))))
+}
+
+/// A name that nothing bears is most likely misspelt.
+fn unseen(options: &Options, named: Option<&Named>) -> Option<String> {
+    let unseen = named?.unseen();
+    let file = options.wrap.as_ref()?.display();
+    (!unseen.is_empty())
+        .then(|| format!("no function of the program is called {}, as {file} has it", unseen.join(" or ")))
 }
 
 fn translate(

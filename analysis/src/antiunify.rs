@@ -8,7 +8,7 @@
 //! before: how many turns it took is no part of it.
 
 use crate::evaluate;
-use crate::expr::Expr;
+use crate::expr::{Expr, is_in_fpcore};
 use crate::findings::{Ranges, Variable};
 use crate::mode::Mode;
 use crate::number::Number;
@@ -232,7 +232,7 @@ impl Generaliser {
     fn expression_at(&self, at: usize, cut: &[bool], variables: &mut Vec<usize>) -> Expr {
         let position = &self.positions[at];
         match position.shape {
-            Shape::Operation(operator, ty) if at == 0 || !cut[position.class] => {
+            Shape::Operation(operator, ty) if at == 0 || !cut[position.class] && is_in_fpcore(operator) => {
                 let args = position.children.iter().map(|child| self.expression_at(*child, cut, variables)).collect();
                 Expr::Op { operator, ty, args }
             }
@@ -298,7 +298,11 @@ impl Generaliser {
         let mut pending = vec![0];
         while let Some(at) = pending.pop() {
             let position = &self.positions[at];
-            if matches!(position.shape, Shape::Operation(..)) && (at == 0 || !self.cut[position.class]) {
+            let is_shown = match position.shape {
+                Shape::Operation(operator, _) => at == 0 || !self.cut[position.class] && is_in_fpcore(operator),
+                _ => false,
+            };
+            if is_shown {
                 classes.push(position.class);
                 pending.extend(&position.children);
             }
@@ -344,7 +348,10 @@ impl Generaliser {
     /// The expression with what is known about its variables.
     pub fn generalisation(&self) -> (Expr, Vec<Variable>) {
         let (expr, positions) = self.expression(&self.cut);
+        let mut named = positions.clone();
+        let stands_for: Vec<Option<String>> = positions.iter().map(|at| self.stands_for(*at, &mut named)).collect();
         let variable = |(number, at): (usize, &usize)| Variable {
+            stands_for: stands_for[number].clone(),
             name: name(number),
             seen: self.positions[*at].seen,
             erroneous: self.positions[*at].erroneous,
@@ -352,6 +359,18 @@ impl Generaliser {
         };
         let variables = positions.iter().enumerate().map(variable).collect();
         (expr, variables)
+    }
+
+    /// What FPCore has no word for: the function on its arguments, which get names if they have none.
+    fn stands_for(&self, at: usize, named: &mut Vec<usize>) -> Option<String> {
+        let position = &self.positions[at];
+        let Shape::Operation(operator, ty) = position.shape else { return None };
+        if is_in_fpcore(operator) {
+            return None;
+        }
+        let args = position.children.iter().map(|child| self.expression_at(*child, &self.cut, named)).collect();
+        let names: Vec<String> = (0..named.len()).map(name).collect();
+        Some(Expr::Op { operator, ty, args }.infix(&names))
     }
 
     /// Bits of error that the expression shows on the recorded values, at worst.

@@ -3,6 +3,7 @@
 
 use crate::error;
 use crate::expr::Expr;
+use crate::format::is_within;
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::number::Number;
@@ -38,13 +39,16 @@ impl Expr {
             Expr::Op { operator, ty, args } => {
                 let mut args: Vec<Number> =
                     args.iter().map(|arg| arg.evaluate_float::<R>(inputs, precision, mode)).collect();
-                // Only a cast takes another format than it gives: a widening one is not shown in expressions.
+                // A cast that widens is not shown in expressions. Of instructions only a cast takes another format than it gives.
                 if *operator != Operator::Cast {
-                    args.iter_mut().for_each(|arg| *arg = arg.to(*ty));
+                    let narrow = args.iter_mut().filter(|arg| is_within(arg.ty, *ty));
+                    narrow.for_each(|arg| *arg = arg.to(*ty));
                 }
                 let from = args.first().map_or(*ty, |arg| arg.ty);
+                let is_instruction = *operator == Operator::Cast || args.iter().all(|arg| arg.ty == *ty);
                 let bits: Vec<u128> = args.iter().map(|arg| arg.bits).collect();
-                let result = native::apply(*operator, from, *ty, &bits, mode).unwrap_or_else(|| {
+                let native = is_instruction.then(|| native::apply(*operator, from, *ty, &bits, mode)).flatten();
+                let result = native.unwrap_or_else(|| {
                     let args: Vec<R> = args.iter().map(|arg| R::exactly(precision, *arg)).collect();
                     let real = R::apply(*operator, &args.iter().collect::<Vec<_>>());
                     real.rounded(mode.target(*operator, from, *ty))

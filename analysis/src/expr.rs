@@ -125,6 +125,15 @@ fn fpcore_operation(operator: Operator, args: &[String]) -> String {
         (Operator::RoundEven, _) => "nearbyint",
         (Operator::Exp10, [x]) => return format!("(pow 10 {x})"),
         (Operator::Exp2m1, [x]) => return format!("(expm1 (* {x} LN2))"),
+        (Operator::Exp10m1, [x]) => return format!("(expm1 (* {x} LN10))"),
+        (Operator::Log2p1, [x]) => return format!("(/ (log1p {x}) LN2)"),
+        (Operator::Log10p1, [x]) => return format!("(/ (log1p {x}) LN10)"),
+        (Operator::Rsqrt, [x]) => return format!("(/ 1 (sqrt {x}))"),
+        (Operator::Fraction, [x]) => return format!("(- {x} (trunc {x}))"),
+        (Operator::Ldexp, [a, b]) => return format!("(* {a} (exp2 {b}))"),
+        (Operator::Maximum, _) => "fmax",
+        (Operator::Minimum, _) => "fmin",
+        (Operator::Powr, _) => "pow",
         (Operator::Logb, [x]) => return format!("(floor (log2 (fabs {x})))"),
         (Operator::Scalef, [a, b]) => return format!("(* {a} (exp2 (floor {b})))"),
         (Operator::Fscale, [a, b]) => return format!("(* {a} (exp2 (trunc {b})))"),
@@ -136,6 +145,16 @@ fn fpcore_operation(operator: Operator, args: &[String]) -> String {
         _ => operator.name(),
     };
     format!("({function} {})", args.join(" "))
+}
+
+/// Can FPCore say it, by a name or put together? Where it cannot, an expression ends.
+pub fn is_in_fpcore(operator: Operator) -> bool {
+    use Operator::*;
+    match operator {
+        MaxMag | MinMag | MaximumMag | MinimumMag | Rootn | Compound | J0 | J1 | Jn | Y0 | Y1 | Yn => false,
+        Sinpi | Cospi | Tanpi | Asinpi | Acospi | Atanpi | Atan2pi | Opaque(_) => false,
+        _ => operator.other_part().is_none(),
+    }
 }
 
 /// The double next to pi, or what fldpi loads.

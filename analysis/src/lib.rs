@@ -18,6 +18,7 @@ mod findings;
 mod finish;
 mod format;
 mod guests;
+mod heap;
 mod influence;
 mod location;
 pub mod log;
@@ -40,7 +41,7 @@ mod trace;
 
 pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
-pub use expr::{Expr, precision};
+pub use expr::{Expr, is_in_fpcore, precision};
 pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Spot, SpotKind, Totals, Variable};
 pub use location::Location;
 pub use mpfr::Mpfr;

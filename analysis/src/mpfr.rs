@@ -3,11 +3,14 @@
 //! This speaks to MPFR directly, through its custom interface, because the digits must not cost an allocation: up to 256 bits
 //! they lie in the number itself. That halves the time of an addition.
 
+mod complex;
+mod functions;
+
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
 use crate::real::Real;
-use fpgrind_ir::{Operator, Type};
+use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
 use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
 use std::cmp::Ordering;
@@ -122,8 +125,11 @@ impl Real for Mpfr {
             Kind::Finite { exponent, significand } => {
                 self.set_finite(negative, exponent as mpfr::exp_t, significand);
             }
-            // SAFETY: as above.
-            Kind::Nan => self.set(|this| unsafe { mpfr::set_nan(this) }),
+            // SAFETY: as above. copysign looks at a NaN's sign.
+            Kind::Nan => self.set(|this| unsafe {
+                mpfr::set_nan(this);
+                this.sign = sign;
+            }),
             Kind::Infinite => self.set(|this| unsafe { mpfr::set_inf(this, sign) }),
             Kind::Zero => self.set(|this| unsafe { mpfr::set_zero(this, sign) }),
         }
@@ -131,12 +137,12 @@ impl Real for Mpfr {
 
     fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
         let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision));
-        let raw = [0, 1, 2].map(|i| args.get(i).map_or(result.raw(), |arg| arg.raw()));
+        let raw: [mpfr_t; MAX_ARITY] = std::array::from_fn(|i| args.get(i).map_or(result.raw(), |arg| arg.raw()));
         let pointers = raw.each_ref().map(|raw| raw as *const mpfr_t);
         // SAFETY: the operands are borrowed for the whole call, the result is a number of its own, and every one of
         // these functions only reads its operands and writes its result.
         result.set(|r| unsafe {
-            match (operator, &pointers[..args.len().min(3)]) {
+            match (operator, &pointers[..args.len().min(MAX_ARITY)]) {
                 (Operator::Add, &[a, b]) => mpfr::add(r, a, b, RND),
                 (Operator::Sub, &[a, b]) => mpfr::sub(r, a, b, RND),
                 (Operator::Mul, &[a, b]) => mpfr::mul(r, a, b, RND),
@@ -207,10 +213,7 @@ impl Real for Mpfr {
                     mpfr::log2p1(r, x, RND);
                     mpfr::mul(r, r, y, RND)
                 }
-                _ => {
-                    mpfr::set_nan(r);
-                    0
-                }
+                (operator, args) => functions::apply(operator, r, args),
             };
         });
         result.bounded()

@@ -8,10 +8,12 @@ use crate::location::LocationId;
 use crate::magic;
 use crate::mode::{Direction, Mode, Target};
 use crate::native;
+use crate::number::Number;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites, Verdict};
 use crate::trace::{Args, Bits, Leaf, Node, Pruner, Term, is_widening};
-use fpgrind_ir::{Operator, Outcome, Type};
+use fpgrind_ir::{MAX_ARITY, Operator, Outcome, Type};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// What all operations share.
@@ -23,7 +25,7 @@ pub struct Operations<R> {
     pub sites: Sites<R>,
     pub pruner: Pruner<R>,
     /// Reals for arguments that have none of their own.
-    scratch: [R; 3],
+    scratch: [R; MAX_ARITY],
     pub count: u64,
 }
 
@@ -64,7 +66,7 @@ impl<R: Real> Operations<R> {
             sets: Sets::new(),
             sites: Sites::new(),
             pruner: Pruner::new(config.max_depth),
-            scratch: [scratch(), scratch(), scratch()],
+            scratch: std::array::from_fn(|_| scratch()),
             count: 0,
         }
     }
@@ -77,37 +79,54 @@ impl<R: Real> Operations<R> {
         ulps > self.tolerated
     }
 
-    /// What the guest computes on these floats: by an instruction, or else by the best library there could be.
-    pub fn native(
-        &mut self,
-        operator: Operator,
-        from: Type,
-        ty: Type,
-        args: &[u128],
-        (mode, called): (Mode, bool),
-    ) -> u128 {
-        // The x87's own functions are less exact than a library's.
-        let instruction = match called && ty == Type::F80 {
-            true => None,
-            false => native::apply(operator, from, ty, args, mode),
-        };
-        instruction.unwrap_or_else(|| {
-            for (scratch, bits) in self.scratch.iter_mut().zip(args) {
-                scratch.assign(from, *bits);
-            }
-            let [a, b, c] = &self.scratch;
-            R::apply(operator, &[a, b, c][..args.len().min(3)]).rounded(mode.target(operator, from, ty))
+    /// What an instruction computes on these floats, all of one format.
+    pub fn native(&mut self, operator: Operator, from: Type, ty: Type, args: &[u128], mode: Mode) -> u128 {
+        native::apply(operator, from, ty, args, mode).unwrap_or_else(|| {
+            self.assign(args.iter().map(|bits| Number::new(from, *bits)));
+            self.apply_scratch(operator, args.len()).rounded(mode.target(operator, from, ty))
         })
+    }
+
+    /// What the best library there could be computes on these floats, of any formats.
+    fn library(&mut self, operator: Operator, ty: Type, args: &[Number], mode: Mode) -> u128 {
+        let from = args.first().map_or(ty, |arg| arg.ty);
+        // The x87's own functions are less exact than a library's, and instructions for the lesser and the greater see NaN otherwise.
+        let differs = ty == Type::F80 || matches!(operator, Operator::Min | Operator::Max);
+        if !differs && args.iter().all(|arg| arg.ty == ty) {
+            let bits: SmallVec<[u128; MAX_ARITY]> = args.iter().map(|arg| arg.bits).collect();
+            return self.native(operator, from, ty, &bits, mode);
+        }
+        self.assign(args.iter().copied());
+        self.apply_scratch(operator, args.len()).rounded(mode.target(operator, from, ty))
+    }
+
+    fn assign(&mut self, args: impl Iterator<Item = Number>) {
+        for (scratch, arg) in self.scratch.iter_mut().zip(args) {
+            scratch.assign(arg.ty, arg.bits);
+        }
+    }
+
+    fn apply_scratch(&self, operator: Operator, arity: usize) -> R {
+        R::apply(operator, &self.scratch.each_ref()[..arity.min(MAX_ARITY)])
     }
 
     /// Could a library function that means this operation have returned this? The best are within an ulp and the worst within
     /// hundreds; a program's own function of the same name is not.
     pub fn is_plausible(&mut self, operator: Operator, ty: Type, args: &[Term<R>], native: u128) -> bool {
         const FAR: u64 = 1 << 16;
-        let bits = each(args, Term::bits);
-        let expected = self.native(operator, ty, ty, &bits[..args.len().min(3)], (Mode::default(), true));
+        let args: SmallVec<[Number; MAX_ARITY]> = args.iter().map(Term::number).collect();
+        let expected = self.library(operator, ty, &args, Mode::default());
         let both_nan = error::is_nan(ty, expected) && error::is_nan(ty, native);
-        both_nan || error::ulps(ty, native, expected) < FAR
+        if both_nan || error::ulps(ty, native, expected) < FAR {
+            return true;
+        }
+        // A part of a complex number is as good as can be expected if it is so beside the other part.
+        let Some(other) = operator.other_part() else { return false };
+        let other = self.library(other, ty, &args, Mode::default());
+        let [native, expected, other] = [native, expected, other].map(|bits| error::value(ty, bits));
+        let far = FAR as f64 * f64::exp2(-(format::layout(ty).digits as f64));
+        let is_special = [native, expected, other].iter().any(|value| !value.is_finite());
+        is_special || (native - expected).abs() <= far * expected.abs().max(other.abs())
     }
 
     /// Does the operation in the reals and books what happened.
@@ -163,7 +182,7 @@ impl<R: Real> Operations<R> {
             x.clone()
         } else {
             let bits = each(&found.factors, Term::bits);
-            let native = self.native(Operator::Mul, ty, ty, &bits[..2], (mode, false));
+            let native = self.native(Operator::Mul, ty, ty, &bits[..2], mode);
             let args = found.factors;
             self.operate(Request { operator: Operator::Mul, ty, args, native, at, site: None, mode, called: false })
         };
@@ -198,6 +217,30 @@ impl<R: Real> Operations<R> {
         self.operate(Request { operator: Operator::Mul, ty, args, native: bits, at, site: None, mode, called: false })
     }
 
+    /// A float next to another, or some floats away: the other and the distance.
+    pub fn step(&mut self, of: Term<R>, bits: u128, at: LocationId, mode: Mode) -> Term<R> {
+        let ty = of.ty();
+        let [new, old] = [bits, of.bits()].map(|bits| R::exactly(self.precision, Number::new(ty, bits)));
+        let distance = R::apply(Operator::Sub, &[&new, &old]).rounded(Target::nearest(ty));
+        if of.bits() == bits {
+            return of;
+        }
+        if !Number::new(ty, distance).is_finite() {
+            return Term::Leaf(Leaf::new(ty, bits, false));
+        }
+        let args = Args::from_iter([of, Term::Leaf(Leaf::new(ty, distance, true))]);
+        self.operate(Request { operator: Operator::Add, ty, args, native: bits, at, site: None, mode, called: false })
+    }
+
+    /// What a function computed that nobody here can compute: it is right, whatever its arguments are.
+    pub fn opaque(&mut self, operator: Operator, ty: Type, mut args: Args<R>, native: u128, at: LocationId) -> Term<R> {
+        self.count += 1;
+        let depth = self.pruner.depth_over(&mut args);
+        let (bits, real) = (Bits::new(native), R::exactly(self.precision, Number::new(ty, native)));
+        let influences = Influences::NONE;
+        Term::Node(Rc::new(Node { operator, ty, depth, influences, at, bits, real, rounded: bits, ulps: 0, args }))
+    }
+
     /// A double operation on what was rounded to a single: that rounding is no error among singles, but it is one here. So it is
     /// with other formats.
     fn blame_narrow(&mut self, arg: &Term<R>, influences: Influences, mode: Mode) -> Influences {
@@ -219,25 +262,32 @@ impl<R: Real> Operations<R> {
     /// A negation or a magnitude that is part of an instruction: it cannot go wrong, so it is booked nowhere.
     pub fn change_sign(&mut self, operator: Operator, term: Term<R>, at: LocationId, mode: Mode) -> Term<R> {
         let ty = term.ty();
-        let native = self.native(operator, ty, ty, &[term.bits()], (mode, false));
+        let native = self.native(operator, ty, ty, &[term.bits()], mode);
         let args = Args::from_iter([term]);
         self.operate(Request { operator, ty, args, native, at, site: None, mode, called: false })
     }
 
     /// The operation on the reals of its arguments.
     fn real(&mut self, operator: Operator, args: &[Term<R>]) -> R {
-        R::apply(operator, &self.reals(args)[..args.len().min(3)])
+        R::apply(operator, &self.reals(args)[..args.len()])
+    }
+
+    /// The operation on the reals of its arguments, if its result is an integer that a machine has.
+    pub fn integer(&mut self, operator: Operator, args: &[Term<R>], mode: Mode) -> Option<i128> {
+        let ty = args.first()?.ty();
+        let direction = mode.direction(ty, ty);
+        self.real(in_reals(operator, direction), args).to_integer(Direction::Zero)
     }
 
     /// How two floats compare in the reals.
     pub fn compare(&mut self, a: &Term<R>, b: &Term<R>) -> Outcome {
         let terms = [a.clone(), b.clone()];
-        let [a, b, _] = self.reals(&terms);
+        let [a, b, ..] = self.reals(&terms);
         a.compare(b).into()
     }
 
-    /// The reals of up to three floats, and something where there are fewer.
-    fn reals<'a>(&'a mut self, terms: &'a [Term<R>]) -> [&'a R; 3] {
+    /// The reals of as many floats as an operation can have, and something where there are fewer.
+    fn reals<'a>(&'a mut self, terms: &'a [Term<R>]) -> [&'a R; MAX_ARITY] {
         for (scratch, term) in self.scratch.iter_mut().zip(terms) {
             if let Term::Leaf(leaf) = term {
                 scratch.assign(leaf.ty, leaf.bits());
@@ -254,32 +304,38 @@ impl<R: Real> Operations<R> {
 
     /// Local error: what the operation gets wrong on arguments that are right.
     fn verdict(&mut self, done: &Done<R>) -> Verdict {
-        let Done { operator, ty, args, native, rounded, ulps, target, mode, called } = *done;
+        let Done { ty, args, native, rounded, ulps, target, mode, .. } = *done;
         let Some(from) = args.first().map(Term::ty) else { return Verdict::Fine };
         let any_nan = |of: fn(&Term<R>) -> u128| args.iter().any(|arg| error::is_nan(arg.ty(), of(arg)));
         if error::is_nan(ty, native) && !any_nan(Term::bits) {
             return Verdict::Invalid;
         }
-        let count = args.len().min(3);
         let local = if args.iter().all(Term::is_right) {
             ulps
         } else {
-            let exact = each(args, Term::rounded);
-            let result = self.native(operator, from, ty, &exact[..count], (mode, called));
-            error::ulps_of(target, result, rounded)
+            error::ulps_of(target, self.on_exact(done, from, mode), rounded)
         };
         // A NaN that was one before, or that only the reals have, is not this operation's doing.
         if !self.is_error(local) || any_nan(Term::rounded) || error::is_nan(ty, rounded) {
             return Verdict::Fine;
         }
         if mode.flushes() || ty == Type::Bf16 {
-            let exact = each(args, Term::rounded);
-            let kept = self.native(operator, from, ty, &exact[..count], (mode.without_flushing(), called));
+            let kept = self.on_exact(done, from, mode.without_flushing());
             if !self.is_error(error::ulps_of(target, kept, rounded)) {
                 return Verdict::Flushed(local);
             }
         }
         Verdict::Inaccurate(local)
+    }
+
+    /// What comes out natively if the arguments are right.
+    fn on_exact(&mut self, done: &Done<R>, from: Type, mode: Mode) -> u128 {
+        let Done { operator, ty, args, .. } = *done;
+        if done.called {
+            let exact: SmallVec<[Number; MAX_ARITY]> = args.iter().map(Term::correct).collect();
+            return self.library(operator, ty, &exact, mode);
+        }
+        self.native(operator, from, ty, &each(args, Term::rounded)[..args.len()], mode)
     }
 
     /// Whose influence the result is under, and the verdict if it stands.
@@ -312,9 +368,9 @@ impl<R: Real> Operations<R> {
     }
 }
 
-/// Something about each argument, and zeros where there are fewer than three.
-pub fn each<R>(args: &[Term<R>], of: impl Fn(&Term<R>) -> u128) -> [u128; 3] {
-    let mut bits = [0; 3];
+/// Something about each argument, and zeros where there are fewer than there can be.
+pub fn each<R>(args: &[Term<R>], of: impl Fn(&Term<R>) -> u128) -> [u128; MAX_ARITY] {
+    let mut bits = [0; MAX_ARITY];
     for (bits, arg) in bits.iter_mut().zip(args) {
         *bits = of(arg);
     }

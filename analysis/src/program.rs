@@ -5,7 +5,9 @@ use crate::location::LocationId;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
-use fpgrind_ir::{self as ir, BitOp, Block, Cond, Op, Operator, Place, Relation, Rounding, Rule, Slot, Test, Type};
+use fpgrind_ir::{
+    self as ir, BitOp, Block, Cond, MAX_ARITY, Op, Operator, Place, Relation, Rounding, Rule, Slot, Test, Type,
+};
 use smallvec::SmallVec;
 
 /// The value of this number in the frame.
@@ -188,13 +190,20 @@ pub enum Step {
         len: Index,
         unit: u8,
     },
+    Allocate {
+        at: Index,
+        size: Index,
+        count: Option<Index>,
+        old: Option<Index>,
+    },
     Enter {
-        ty: Type,
-        args: SmallVec<[Index; 3]>,
+        args: Vec<(Index, Type)>,
         caller: Index,
     },
     Leave {
         operator: Operator,
+        /// The numbers of its arguments among those of the call.
+        of: SmallVec<[u8; MAX_ARITY]>,
         result: Index,
         ty: Type,
         to: Destination,
@@ -352,16 +361,21 @@ fn step<R: Real>(
         Op::Copy { dst, src, len, unit } => {
             Step::Copy { dst: dst.index(), src: src.index(), len: len.index(), unit: *unit }
         }
+        Op::Allocate { at, size, count, old } => Step::Allocate {
+            at: at.index(),
+            size: size.index(),
+            count: count.map(|count| count.index()),
+            old: old.map(|old| old.index()),
+        },
         Op::Enter { args, caller } => Step::Enter {
-            ty: type_of(*args.first()?)?,
-            args: args.iter().map(|arg| arg.index()).collect(),
+            args: args.iter().map(|arg| Some((arg.index(), type_of(*arg)?))).collect::<Option<_>>()?,
             caller: caller.index(),
         },
-        Op::Leave { operator, result, place } => {
-            leave(*operator, *result, type_of(*result)?, Destination::Register(*place))
+        Op::Leave { operator, of, result, place } => {
+            leave((*operator, of), *result, type_of(*result)?, Destination::Register(*place))
         }
-        Op::LeaveInMemory { operator, result, addr } => {
-            leave(*operator, *result, type_of(*result)?, Destination::Memory(address(addr)))
+        Op::LeaveInMemory { operator, of, result, addr } => {
+            leave((*operator, of), *result, type_of(*result)?, Destination::Memory(address(addr)))
         }
         Op::Check { value, slot, .. } => {
             Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, image: None, at }
@@ -376,6 +390,6 @@ fn step<R: Real>(
 /// Where an image has st(0); the others follow in steps of 16 bytes (SDM, FXSAVE).
 const IMAGE_ST: u16 = 32;
 
-fn leave(operator: Operator, result: ir::Value, ty: Type, to: Destination) -> Step {
-    Step::Leave { operator, result: result.index(), ty, to, last: false }
+fn leave((operator, of): (Operator, &[u8]), result: ir::Value, ty: Type, to: Destination) -> Step {
+    Step::Leave { operator, of: of.into(), result: result.index(), ty, to, last: false }
 }

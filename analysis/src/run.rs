@@ -5,7 +5,8 @@ use crate::consume::Books;
 use crate::findings::{CheckFailure, SpotKind};
 use crate::format;
 use crate::guests::{Call, Process, Thread};
-use crate::log::{Origin, Output};
+use crate::location::LocationId;
+use crate::log::{Bytes, Origin, Output};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Request, each};
@@ -91,12 +92,9 @@ impl<R: Real> Running<'_, R> {
         let function = books.output_functions.get(&output.function).cloned();
         let function = function.unwrap_or_else(|| "an output function".into());
         let at = books.locations.number(process.mappings.return_address(output.pc));
-        for (argument, arg) in output.args.iter().enumerate() {
-            let kind = SpotKind::Output {
-                function: function.clone(),
-                argument: argument as u32,
-                conversion: arg.conversion as char,
-            };
+        for arg in &output.args {
+            let (argument, conversion) = (arg.argument, arg.conversion.text());
+            let kind = SpotKind::Output { function: function.clone(), argument, conversion };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
                 (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale),
@@ -113,6 +111,37 @@ impl<R: Real> Running<'_, R> {
                 influences: term.influences(),
             };
             books.spots.visit(spot, visit, &mut books.operations.sets);
+        }
+    }
+
+    /// Memory that is written out as it is: the floats in it whose shadows still are those of these bytes.
+    pub fn bytes(&mut self, written: &Bytes) {
+        let Running { process, books, .. } = self;
+        let function = books.output_functions.get(&written.function).cloned();
+        let function = function.unwrap_or_else(|| "an output function".into());
+        let mut spot = None;
+        let mut shadows = process.memory.shadows_within(written.address, written.bytes.len() as u64);
+        shadows.sort_unstable_by_key(|(address, _)| *address);
+        for (address, node) in shadows {
+            let at = (address - written.address) as usize;
+            let mut bits = [0; 16];
+            let Some(bytes) = written.bytes.get(at..at + node.ty.bytes()) else { continue };
+            bits[..bytes.len()].copy_from_slice(bytes);
+            if u128::from_le_bytes(bits) != node.bits.get() {
+                continue;
+            }
+            let spot = *spot.get_or_insert_with(|| {
+                let at = books.locations.number(process.mappings.return_address(written.pc));
+                let kind = SpotKind::Output { function: function.clone(), argument: 0, conversion: String::new() };
+                books.spots.number(at, kind)
+            });
+            books.spots.execute(spot);
+            let term = Term::Node(node);
+            let wrong = books.operations.is_error(term.ulps());
+            let visit = Visit { wrong, culprit: &term, shown: &term, influences: term.influences() };
+            if books.spots.visit(spot, visit, &mut books.operations.sets) {
+                books.spots.spots[spot].offset = Some(written.offset + at as u64);
+            }
         }
     }
 
@@ -202,10 +231,10 @@ impl<R: Real> Running<'_, R> {
                 let (at, mode) = (*at, thread.mode.with(rounding));
                 let mut args: Args<R> = args.iter().map(|arg| frame.term(*arg, *from)).collect();
                 let bits = each(&args, Term::bits);
-                let bits = &bits[..args.len().min(3)];
+                let bits = &bits[..args.len()];
                 let native = match result {
                     Some(result) => mask(frame.values[*result].bits, ty.bytes()),
-                    None => operations.native(*operator, *from, *ty, bits, (mode, false)),
+                    None => operations.native(*operator, *from, *ty, bits, mode),
                 };
                 if *ty == Type::F80 && !native::is_complete(*operator, bits) {
                     frame.values[index] = Value::plain(native);
@@ -284,15 +313,19 @@ impl<R: Real> Running<'_, R> {
                 let bytes = frame.word(*len).saturating_mul(*unit as u64);
                 process.memory.copy(frame.word(*dst), frame.word(*src), bytes);
             }
-            Step::Enter { ty, args, caller } => {
-                let args = args.iter().map(|arg| frame.term(*arg, *ty)).collect();
+            Step::Allocate { at, size, count, old } => {
+                let bytes = frame.word(*size).saturating_mul(count.map_or(1, |count| frame.word(count)));
+                process.allocate(frame.word(*at), old.map_or(0, |old| frame.word(old)), bytes);
+            }
+            Step::Enter { args, caller } => {
+                let args = args.iter().map(|(arg, ty)| frame.term(*arg, *ty)).collect();
                 // The call ends where it returns to: one byte before is inside it.
                 let pc = frame.word(*caller).wrapping_sub(1);
-                thread.call = Some(Call { ty: *ty, args, pc });
+                thread.call = Some(Call { args, pc });
             }
-            Step::Leave { operator, result, ty, to, last } => {
+            Step::Leave { operator, of, result, ty, to, last } => {
                 let native = mask(frame.values[*result].bits, ty.bytes());
-                let value = self.result(*operator, native, *ty, *last);
+                let value = self.result(*operator, of, native, *ty, *last);
                 let frame = &mut self.books.frame;
                 match to {
                     Destination::Register(place) => self.thread.registers.put(*place, *ty, &value),
@@ -318,10 +351,12 @@ impl<R: Real> Running<'_, R> {
     }
 
     /// What a wrapped function computed: the operator on the arguments of the call, or plain bits if it cannot be that.
-    fn result(&mut self, operator: Operator, native: u128, ty: Type, last: bool) -> Value<R> {
+    fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value<R> {
         let Running { thread, process, books } = self;
-        let call = thread.call.as_ref().filter(|call| call.ty == ty && call.args.len() == operator.arity());
-        let call = call.map(|call| (call.args.iter().cloned().collect::<Args<R>>(), call.pc));
+        let call = thread.call.as_ref().and_then(|call| {
+            let args = of.iter().map(|number| call.args.get(*number as usize).cloned());
+            Some((args.collect::<Option<Args<R>>>()?, call.pc))
+        });
         if last {
             thread.call = None;
         }
@@ -329,14 +364,50 @@ impl<R: Real> Running<'_, R> {
             books.totals.corrupt_records += 1;
             return Value::plain(native);
         };
+        let at = books.locations.number(process.mappings.instruction(pc));
+        if !ty.is_float() {
+            self.integer(operator, &args, native, ty, at);
+            return Value::plain(native);
+        }
+        if let ([arg, ..], true) = (&args[..], operator.is_relative()) {
+            let moved = if arg.ty() != ty { None } else { Some(arg.clone()) };
+            let moved = moved.map(|arg| match operator {
+                Operator::Nextafter => books.operations.step(arg, native, at, thread.mode),
+                _ => books.operations.rescale(arg, native, at, thread.mode),
+            });
+            return moved.map_or(Value::plain(native), Value::of_term);
+        }
+        // The function hands on what it was given.
+        if let (Operator::Cast, [arg]) = (operator, &args[..])
+            && arg.ty() == ty
+            && arg.bits() == native
+        {
+            return Value::of_term(arg.clone());
+        }
+        if let Operator::Opaque(_) = operator {
+            return Value::of_term(books.operations.opaque(operator, ty, args, native, at));
+        }
         if !books.operations.is_plausible(operator, ty, &args, native) {
             books.totals.misnamed_calls += 1;
             return Value::plain(native);
         }
-        let at = books.locations.number(process.mappings.instruction(pc));
         let site = Some(books.operations.sites.number(SiteKey { at, operator, ty }));
         let request = Request { operator, ty, args, native, at, site, mode: thread.mode, called: true };
         Value::of_term(books.operations.operate(request))
+    }
+
+    /// A wrapped function has made an integer of floats.
+    fn integer(&mut self, operator: Operator, args: &[Term<R>], native: u128, ty: Type, at: LocationId) {
+        let Books { operations, spots, .. } = &mut *self.books;
+        let spot = spots.number(at, SpotKind::ToInt);
+        spots.execute(spot);
+        let Some(term @ Term::Node(node)) = args.first() else { return };
+        let unused = 128 - 8 * ty.bytes() as u32;
+        let native = (native as i128) << unused >> unused;
+        // What has no integer gets one that says so: which one, differs from function to function.
+        let correct = operations.integer(operator, args, self.thread.mode).unwrap_or(native);
+        let visit = Visit { wrong: native != correct, culprit: term, shown: term, influences: node.influences };
+        spots.visit(spot, visit, &mut operations.sets);
     }
 
     /// A decision on a comparison: which way it went natively.

@@ -7,7 +7,7 @@ use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::number::Number;
 use crate::real::Real;
-use fpgrind_ir::{Operator, Type};
+use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -100,9 +100,9 @@ impl<R> Node<R> {
     }
 }
 
-/// The arguments of an operation: no operator has more than three.
+/// The arguments of an operation.
 pub struct Args<R> {
-    terms: [Term<R>; 3],
+    terms: [Term<R>; MAX_ARITY],
     count: u8,
 }
 

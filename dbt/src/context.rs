@@ -8,6 +8,7 @@ use crate::arena::{Arena, Kind, Piece};
 use crate::ring::{CHUNKS, ChunkState, Ring};
 use crate::stubs::WATCHED;
 use crate::tables::TABLES_BYTES;
+use fpgrind_ir::MAX_OUT;
 use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,8 +33,9 @@ pub struct Context {
     pub quiet_end: u64,
     /// The code that runs when quiet mode ends.
     pub leave: u64,
-    /// Where the function that runs quietly writes its results, if it does.
-    pub out: [u64; 2],
+    /// What is wanted of the arguments of the function that runs quietly when it returns: where it writes its results, or how much memory
+    /// it was to hand out.
+    pub out: [u64; MAX_OUT as usize],
     /// 1 while the guest waits for the supervisor; the futex of both.
     pub pending: AtomicU32,
     /// Not 0 while the guest, or the service, sleeps until the other wakes it by the futex. Each sets it before the kernel looks at

@@ -26,6 +26,7 @@ mod keyboard;
 mod launch;
 mod log;
 mod modules;
+mod outputs;
 pub mod program;
 mod ring;
 mod service;
@@ -37,6 +38,7 @@ mod tables;
 mod thread;
 mod tracer;
 mod translate;
+mod unwind;
 mod wrapping;
 
 pub use launch::LaunchError as Error;

@@ -3,7 +3,7 @@
 use crate::guest::Mapping;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
-use fpgrind_wrappers::{Wrapper, is_math_module, is_quiet_module, wrapper};
+use fpgrind_wrappers::{Named, Wrapper, foreign_output, is_math_module, is_quiet_module, is_reserved, wrapper};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
@@ -17,6 +17,26 @@ pub enum Function {
     Wrapped(Wrapper),
     /// An IFUNC resolver: the function it returns is the one that is wrapped. In glibc nearly all of libm is reached so.
     Resolver(Wrapper),
+}
+
+/// Which functions are looked for.
+struct Found {
+    only_reserved: bool,
+    inside_math: bool,
+    named: Option<&'static Named>,
+}
+
+impl Found {
+    /// What the function with this name is; what the user says comes first.
+    fn wrapper(&self, name: &str) -> Option<Wrapper> {
+        self.named.and_then(|named| named.symbol(name)).or_else(|| {
+            let known = match self.only_reserved && !is_reserved(name) {
+                true => foreign_output(name).map(Wrapper::Output),
+                false => wrapper(name),
+            };
+            known.filter(|wrapper| !(self.inside_math && matches!(wrapper, Wrapper::Math(_))))
+        })
+    }
 }
 
 #[derive(Clone, Default)]
@@ -95,20 +115,28 @@ impl Modules {
         }
         // A dynamic executable's own `log` is as likely a logger as a logarithm: there the C library's functions are
         // in the C library. A static executable contains them.
-        if quiet || file.dynamic_symbols().next().is_none() {
-            self.find_functions(&file, &module, inside_math);
+        // What only compilers' libraries call so can be anywhere.
+        let only_reserved = !quiet && file.dynamic_symbols().next().is_some();
+        let named = logging.and_then(|logging| logging.named);
+        self.find_functions(&file, &module, Found { only_reserved, inside_math, named });
+        for (address, wrapper) in named.into_iter().flat_map(|named| named.addresses(&module.path)) {
+            let address = address.wrapping_add(module.bias);
+            if (module.start..module.end).contains(&address) {
+                self.functions.insert(address, Function::Wrapped(wrapper));
+            }
         }
         module
     }
 
-    fn find_functions(&mut self, file: &object::File, module: &Module, inside_math: bool) {
+    fn find_functions(&mut self, file: &object::File, module: &Module, found: Found) {
         for symbol in file.dynamic_symbols().chain(file.symbols()) {
             if symbol.is_undefined() {
                 continue;
             }
             let address = symbol.address().wrapping_add(module.bias);
-            let Some(wrapper) = symbol.name().ok().and_then(wrapper) else { continue };
-            if inside_math && matches!(wrapper, Wrapper::Math(_)) || !(module.start..module.end).contains(&address) {
+            let Ok(name) = symbol.name() else { continue };
+            let Some(wrapper) = found.wrapper(name) else { continue };
+            if !(module.start..module.end).contains(&address) {
                 continue;
             }
             let indirect =
@@ -120,11 +148,13 @@ impl Modules {
 }
 
 /// What must be subtracted from an address to get the file's own: the segment that the mapping shows tells.
-fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
+pub fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (offset, size) = segment.file_range();
         let first_page = offset & !0xfff;
-        let shown = first_page <= mapping.offset && mapping.offset < offset + size;
+        // Linkers may put the end of one segment and the beginning of the next on one page of the file. The mapping is of code.
+        let is_code = segment.permissions().executable();
+        let shown = is_code && first_page <= mapping.offset && mapping.offset < offset + size;
         shown.then(|| mapping.start.wrapping_sub(mapping.offset).wrapping_sub(segment.address().wrapping_sub(offset)))
     })
 }

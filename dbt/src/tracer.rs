@@ -12,6 +12,7 @@ use crate::storms::Progress;
 use crate::thread::{Making, Process, Space, Thread};
 use crate::{Follow, Options};
 use fpgrind_analysis::log::Event;
+use fpgrind_ir::MAX_OUT;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -76,7 +77,7 @@ struct Birth {
     gpr: [u64; 16],
     restricted: u32,
     /// The maker's quiet mode: where it ends, the code for that, and where its results go.
-    quiet: (u64, u64, [u64; 2]),
+    quiet: (u64, u64, [u64; MAX_OUT as usize]),
     /// What the maker blocks, if all signals are blocked for it. The new one blocks what its maker does.
     blocked: Option<u64>,
 }
@@ -334,8 +335,12 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
         // Until it asks it is in common code only; but what it keeps of its maker's quiet mode is of the maker's generation.
         thread.enters(maker.map_or(0, |maker| maker.generation()));
         process.add_resident(thread.clone());
-        let service =
-            Service { thread: thread.clone(), publisher: self.publisher.clone(), statistics: self.statistics.clone() };
+        let service = Service {
+            thread: thread.clone(),
+            publisher: self.publisher.clone(),
+            statistics: self.statistics.clone(),
+            unwinder: Default::default(),
+        };
         self.scope.spawn(move || service.serve());
         thread
     }

@@ -544,22 +544,33 @@ pub enum Op {
         len: Value,
         unit: u8,
     },
-    /// A wrapped library function is called on these arguments, and will return to the address `caller`, which tells
+    /// `size` bytes of memory, or `count` times as many, are handed out at `at`. They hold what was handed out at `old` before, as
+    /// far as both reach, and else nothing.
+    Allocate {
+        at: Value,
+        size: Value,
+        count: Option<Value>,
+        old: Option<Value>,
+    },
+    /// A wrapped library function is called on these arguments, floats of any format, and will return to the address `caller`, which tells
     /// one call from another. What runs until it returns is not logged.
     Enter {
         args: Vec<Value>,
         caller: Value,
     },
     /// The wrapped function has returned, and `result`, whose bits are the function's own, lies in `place`: it is what the
-    /// operator gives on the arguments of the call. A function with several results leaves several times in one block.
+    /// operator gives on those arguments of the call that have the numbers in `of`. If it is an integer it is not followed: a spot.
+    /// A function with several results leaves several times in one block.
     Leave {
         operator: Operator,
+        of: Vec<u8>,
         result: Value,
         place: Place,
     },
     /// The same of a result that the function has written to memory.
     LeaveInMemory {
         operator: Operator,
+        of: Vec<u8>,
         result: Value,
         addr: Addr,
     },
@@ -709,6 +720,7 @@ impl Op {
             }
             Op::Copy { dst, src, len, .. } => [dst, src, len].into_iter().for_each(f),
             Op::Forget { dst, len, .. } => [dst, len].into_iter().for_each(f),
+            Op::Allocate { at, size, count, old } => [at, size].into_iter().chain(count).chain(old).for_each(f),
         }
     }
 
@@ -729,6 +741,7 @@ impl Op {
                 | Op::Restore { .. }
                 | Op::Copy { .. }
                 | Op::Forget { .. }
+                | Op::Allocate { .. }
                 | Op::Enter { .. }
                 | Op::Leave { .. }
                 | Op::LeaveInMemory { .. }

@@ -70,7 +70,8 @@
 //! an integer that we do not follow: `fresh` after the instruction. `xorps` is [`Op::Bitwise`]:
 //! whether it negates is seen when it runs and the mask is known. An operation on floats is [`Op::Apply`] with an
 //! [`Operator`]; wrapped library functions use the same operators, through [`Op::Enter`] and [`Op::Leave`] (or
-//! [`Op::LeaveInMemory`], for a result that the function wrote through a pointer).
+//! [`Op::LeaveInMemory`], for a result that the function wrote through a pointer): `leave sin.0 v2, xmm0+0` says that v2, now in xmm0, is
+//! the sine of the first argument.
 //!
 //! What is chosen when the instruction runs is [`Op::Pick`] if the control is known, and [`Op::Among`] if only the bits can tell. A lane
 //! that a mask may leave out has a [`Guard`]. An operation whose result is not sure to be computed again bit for bit takes it from the
@@ -80,6 +81,7 @@
 //! The verifier ([`verify`]) runs between passes in debug builds. It is cheap, and a wrong block is far easier to
 //! understand where it is made than where it is run.
 
+mod blackbox;
 mod block;
 mod operator;
 mod parse;
@@ -88,11 +90,12 @@ mod text;
 mod types;
 mod verify;
 
+pub use blackbox::BlackBox;
 pub use block::{
     Addr, BitOp, Block, Cond, Guard, GuestInstr, Op, Outcome, Relation, Rounding, Rule, Slot, Stmt, Test, Value, When,
 };
-pub use operator::Operator;
+pub use operator::{MAX_ARITY, Operator};
 pub use parse::{ParseError, parse_block};
 pub use passes::{MAX_RECORD, assign_slots, eliminate_dead, share_record};
-pub use types::{GRANULE, Place, Reg, Type, X87_INDEFINITE};
+pub use types::{GRANULE, MAX_OUT, Place, Reg, Type, X87_INDEFINITE};
 pub use verify::{VerifyError, verify};

@@ -1,22 +1,35 @@
 //! The operations on floats that the analysis knows, whether an instruction or a library function performs them.
 
+use crate::BlackBox;
+
 macro_rules! operators {
     ($($variant:ident $name:literal $arity:literal;)*) => {
         /// An operation on floats. One enumeration for instructions and library functions, so that what is said
         /// about an operation (its real counterpart, its name in FPCore, its arity) is said once.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-        pub enum Operator { $($variant,)* }
+        pub enum Operator {
+            $($variant,)*
+            /// A function of which only the name is known.
+            Opaque(BlackBox),
+        }
 
         impl Operator {
+            /// All that are known here, without black boxes.
             pub const ALL: &[Operator] = &[$(Operator::$variant,)*];
 
             /// The name in the IR's text form: FPCore's where it is a word.
             pub fn name(self) -> &'static str {
-                match self { $(Operator::$variant => $name,)* }
+                match self {
+                    $(Operator::$variant => $name,)*
+                    Operator::Opaque(function) => function.described().0,
+                }
             }
 
             pub fn arity(self) -> usize {
-                match self { $(Operator::$variant => $arity,)* }
+                match self {
+                    $(Operator::$variant => $arity,)*
+                    Operator::Opaque(function) => function.described().1,
+                }
             }
         }
     };
@@ -91,11 +104,93 @@ operators! {
     Exp2m1 "exp2m1" 1;
     Yl2x "yl2x" 2;
     Yl2xp1 "yl2xp1" 2;
+    // Those below are only functions of libraries.
+    // The greater or lesser of two, and NaN if one of them is: Max and Min prefer a number.
+    Maximum "fmaximum" 2;
+    Minimum "fminimum" 2;
+    // The one that is greater or lesser in magnitude; a number rather than a NaN, or else NaN.
+    MaxMag "fmaxmag" 2;
+    MinMag "fminmag" 2;
+    MaximumMag "fmaximum_mag" 2;
+    MinimumMag "fminimum_mag" 2;
+    // What is left of a number without its integer part.
+    Fraction "fraction" 1;
+    // A number freed from its power of two: of which, the float tells. See `is_relative`.
+    Frexp "frexp" 1;
+    // The next float: how far that is the float tells. See `is_relative`.
+    Nextafter "nextafter" 2;
+    // a * 2^b.
+    Ldexp "ldexp" 2;
+    Rsqrt "rsqrt" 1;
+    Powr "powr" 2;
+    // The b-th root of a, b an integer; (1 + a)^b.
+    Rootn "rootn" 2;
+    Compound "compoundn" 2;
+    Exp10m1 "exp10m1" 1;
+    Log2p1 "log2p1" 1;
+    Log10p1 "log10p1" 1;
+    Sinpi "sinpi" 1;
+    Cospi "cospi" 1;
+    Tanpi "tanpi" 1;
+    Asinpi "asinpi" 1;
+    Acospi "acospi" 1;
+    Atanpi "atanpi" 1;
+    Atan2pi "atan2pi" 2;
+    // Bessel functions; the order, an integer, is the first argument.
+    J0 "j0" 1;
+    J1 "j1" 1;
+    Jn "jn" 2;
+    Y0 "y0" 1;
+    Y1 "y1" 1;
+    Yn "yn" 2;
+    // The real and imaginary parts of functions of complex numbers, each given by its two parts.
+    ReMul "re_cmul" 4;
+    ImMul "im_cmul" 4;
+    ReDiv "re_cdiv" 4;
+    ImDiv "im_cdiv" 4;
+    RePow "re_cpow" 4;
+    ImPow "im_cpow" 4;
+    ReSqrt "re_csqrt" 2;
+    ImSqrt "im_csqrt" 2;
+    ReExp "re_cexp" 2;
+    ImExp "im_cexp" 2;
+    ReLog "re_clog" 2;
+    ImLog "im_clog" 2;
+    ReLog10 "re_clog10" 2;
+    ImLog10 "im_clog10" 2;
+    ReSin "re_csin" 2;
+    ImSin "im_csin" 2;
+    ReCos "re_ccos" 2;
+    ImCos "im_ccos" 2;
+    ReTan "re_ctan" 2;
+    ImTan "im_ctan" 2;
+    ReAsin "re_casin" 2;
+    ImAsin "im_casin" 2;
+    ReAcos "re_cacos" 2;
+    ImAcos "im_cacos" 2;
+    ReAtan "re_catan" 2;
+    ImAtan "im_catan" 2;
+    ReSinh "re_csinh" 2;
+    ImSinh "im_csinh" 2;
+    ReCosh "re_ccosh" 2;
+    ImCosh "im_ccosh" 2;
+    ReTanh "re_ctanh" 2;
+    ImTanh "im_ctanh" 2;
+    ReAsinh "re_casinh" 2;
+    ImAsinh "im_casinh" 2;
+    ReAcosh "re_cacosh" 2;
+    ImAcosh "im_cacosh" 2;
+    ReAtanh "re_catanh" 2;
+    ImAtanh "im_catanh" 2;
 }
+
+/// The most arguments that an operator has.
+pub const MAX_ARITY: usize = 4;
 
 impl Operator {
     pub fn from_name(name: &str) -> Option<Operator> {
-        Operator::ALL.iter().copied().find(|op| op.name() == name)
+        let known = Operator::ALL.iter().copied().find(|op| op.name() == name);
+        known.or_else(|| BlackBox::find(name).map(Operator::Opaque))
     }
 
     /// The operator under which an operation is known to the reader, and which of its arguments are negated for it. Some
@@ -108,5 +203,20 @@ impl Operator {
             Operator::RoundEven => (Operator::Nearbyint, [false; 3]),
             _ => (self, [false; 3]),
         }
+    }
+
+    /// The imaginary part of what this is the real part of, and the other way round.
+    pub fn other_part(self) -> Option<Operator> {
+        let at = Operator::ALL.iter().position(|operator| *operator == self)?;
+        match self.name().get(..3)? {
+            "re_" => Operator::ALL.get(at + 1).copied(),
+            "im_" => Operator::ALL.get(at.checked_sub(1)?).copied(),
+            _ => None,
+        }
+    }
+
+    /// Does the operation move its first argument to another float, as far as the bits tell, instead of computing a number?
+    pub fn is_relative(self) -> bool {
+        matches!(self, Operator::Frexp | Operator::Nextafter)
     }
 }

@@ -236,18 +236,24 @@ impl Parser {
                 let [dst, len] = self.pair(line)?;
                 Op::Forget { dst, len, unit: number(unit).ok_or_else(unknown)? }
             }
+            ("allocate", "") => {
+                let [at, size] = self.pair(line)?;
+                let count = if line.eat("times") { Some(self.value(line)?) } else { None };
+                let old = if line.eat("from") { Some(self.value(line)?) } else { None };
+                Op::Allocate { at, size, count, old }
+            }
             ("enter", "") => {
                 let args = self.values(line)?;
                 line.expect("from")?;
                 Op::Enter { args, caller: self.value(line)? }
             }
             ("leave", "") => {
-                let operator = line.named("an operator such as sin", Operator::from_name)?;
+                let (operator, of) = line.named("an operator and numbers of arguments such as sin.0", applied)?;
                 let result = self.value(line)?;
                 line.expect(",")?;
                 match line.peek() {
-                    Some('[') => Op::LeaveInMemory { operator, result, addr: self.addr(line)? },
-                    _ => Op::Leave { operator, result, place: line.place()? },
+                    Some('[') => Op::LeaveInMemory { operator, of, result, addr: self.addr(line)? },
+                    _ => Op::Leave { operator, of, result, place: line.place()? },
                 }
             }
             ("checkst", "") => {
@@ -385,10 +391,10 @@ impl<'a> Cursor<'a> {
         if self.eat(punctuation) { Ok(()) } else { Err(self.expected(&format!("`{punctuation}`"))) }
     }
 
-    /// The letters, digits and dots that come next; empty if there are none.
+    /// The letters, digits, underscores and dots that come next; empty if there are none.
     fn word(&mut self) -> &'a str {
         let rest = self.rest.trim_start();
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_')).unwrap_or(rest.len());
         let (word, rest) = rest.split_at(end);
         self.rest = rest;
         word
@@ -472,6 +478,12 @@ fn register(name: &str) -> Option<Reg> {
 
 fn number(digits: &str) -> Option<u8> {
     digits.parse().ok()
+}
+
+/// `pow.0.1`.
+fn applied(word: &str) -> Option<(Operator, Vec<u8>)> {
+    let mut parts = word.split('.');
+    Some((Operator::from_name(parts.next()?)?, parts.map(number).collect::<Option<_>>()?))
 }
 
 /// `name.number`.

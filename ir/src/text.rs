@@ -93,9 +93,18 @@ impl Display for Op {
             Op::Restore { addr } => write!(f, "restore {addr}"),
             Op::Copy { dst, src, len, unit } => write!(f, "copy.{unit} {dst}, {src}, {len}"),
             Op::Forget { dst, len, unit } => write!(f, "forget.{unit} {dst}, {len}"),
+            Op::Allocate { at, size, count, old } => {
+                write!(f, "allocate {at}, {size}")?;
+                count.iter().try_for_each(|count| write!(f, " times {count}"))?;
+                old.iter().try_for_each(|old| write!(f, " from {old}"))
+            }
             Op::Enter { args, caller } => write!(f, "enter {} from {caller}", List(args)),
-            Op::Leave { operator, result, place } => write!(f, "leave {} {result}, {place}", operator.name()),
-            Op::LeaveInMemory { operator, result, addr } => write!(f, "leave {} {result}, {addr}", operator.name()),
+            Op::Leave { operator, of, result, place } => {
+                write!(f, "leave {}{} {result}, {place}", operator.name(), Numbers(of))
+            }
+            Op::LeaveInMemory { operator, of, result, addr } => {
+                write!(f, "leave {}{} {result}, {addr}", operator.name(), Numbers(of))
+            }
             Op::CheckSt { value, image, index } => write!(f, "checkst {value}, {image}, {index}"),
             Op::Check { value, place, slot } => write!(f, "check {value}, {place}{}", Logged(*slot)),
         }
@@ -112,6 +121,15 @@ impl Display for List<'_> {
             write!(f, "{comma}{value}")?;
         }
         Ok(())
+    }
+}
+
+/// The numbers of a call's arguments: `.0.1`.
+struct Numbers<'a>(&'a [u8]);
+
+impl Display for Numbers<'_> {
+    fn fmt(&self, f: &mut Formatter) -> Result {
+        self.0.iter().try_for_each(|number| write!(f, ".{number}"))
     }
 }
 

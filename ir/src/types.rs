@@ -93,6 +93,9 @@ impl Type {
     }
 }
 
+/// Pointers to results that a function can have: a sine and a cosine for each of sixteen lanes.
+pub const MAX_OUT: u8 = 32;
+
 /// A register that may hold, carry or address floats.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum Reg {
@@ -116,8 +119,8 @@ pub enum Reg {
     /// Not of the machine: the memory operand of an instruction under a mask, as the instruction sees it. Lanes that are masked out are
     /// not read, because that might fault; they are zero. An embedded broadcast has been done.
     Operand,
-    /// Not of the machine: the pointers to its results, 0 and 1, that a wrapped function was given as its first integer
-    /// arguments. When it returns, their registers hold something else.
+    /// Not of the machine: what of a wrapped function's arguments is wanted when it returns and their registers hold something else. Pointers to
+    /// its results, numbered in the order of its arguments; or its first integers.
     Out(u8),
 }
 
@@ -142,7 +145,7 @@ impl Reg {
             Reg::Vec(n) => n < 32,
             Reg::Mask(n) | Reg::X87(n) => n < 8,
             Reg::Sum { base, index, scale } => base < 16 && index < 16 && matches!(scale, 1 | 2 | 4 | 8),
-            Reg::Out(n) => n < 2,
+            Reg::Out(n) => n < MAX_OUT,
             Reg::FsBase | Reg::Mxcsr | Reg::X87Control | Reg::Operand => true,
         }
     }

@@ -258,12 +258,22 @@ impl Context<'_> {
                 check_unit(*unit)?;
                 [dst, len].into_iter().try_for_each(|&part| self.typed(part, Type::B64))
             }
+            Op::Allocate { at, size, count, old } => {
+                [at, size].into_iter().chain(count).chain(old).try_for_each(|&part| self.typed(part, Type::B64))
+            }
             Op::Enter { args, caller } => {
                 self.typed(*caller, Type::B64)?;
-                self.floats_of_one_type(args).map(drop)
+                args.iter().try_for_each(|&arg| self.float(arg).map(drop))
             }
-            Op::Leave { result, place, .. } => check_place(*place, in_granules(self.float(*result)?)),
-            Op::LeaveInMemory { result, addr, .. } => {
+            Op::Leave { operator, of, result, place } => {
+                check_arity(*operator, of.len())?;
+                let ty = self.type_of(*result)?;
+                let is_known = ty.is_float() || matches!(ty, Type::B32 | Type::B64);
+                ensure(is_known, || format!("{result} is {ty} and must be a float or an integer"))?;
+                check_place(*place, in_granules(ty))
+            }
+            Op::LeaveInMemory { operator, of, result, addr } => {
+                check_arity(*operator, of.len())?;
                 self.float(*result)?;
                 self.addr(addr)
             }
@@ -277,7 +287,7 @@ impl Context<'_> {
     }
 
     fn check_apply(&self, operator: Operator, args: &[Value], result: Type) -> Check {
-        check_arity(operator, args)?;
+        check_arity(operator, args.len())?;
         ensure(result.is_float(), || format!("an operator gives a float, not {result}"))?;
         let ty = self.floats_of_one_type(args)?;
         match operator {
@@ -287,9 +297,9 @@ impl Context<'_> {
     }
 }
 
-fn check_arity(operator: Operator, args: &[Value]) -> Check {
-    ensure(args.len() == operator.arity(), || {
-        format!("{} takes {}, but the arguments are {}", operator.name(), operator.arity(), args.len())
+fn check_arity(operator: Operator, args: usize) -> Check {
+    ensure(args == operator.arity(), || {
+        format!("{} takes {}, but the arguments are {args}", operator.name(), operator.arity())
     })
 }
 

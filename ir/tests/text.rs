@@ -66,8 +66,8 @@ block 0x1000 record 720 {
     copy.1 v0, v1, v10
     forget.8 v0, v10
     enter v3, v4 from v0
-    leave pow v17, xmm0+0
-    leave hypot v17, [v0+0x8]
+    leave pow.0.1 v17, xmm0+0
+    leave hypot.1.0 v17, [v0+0x8]
     check v17, xmm0+0 #144 after
     put xmm0+0, v17
     put xmm0+12, v18

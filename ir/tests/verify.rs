@@ -133,13 +133,14 @@ fn each_operation_is_refused_with_the_wrong_types_or_places() {
         ("setmxcsr v3", "v3 is b64 and must be b32"),
         // Calls.
         ("enter v3 from v3", "v3 is b64 and must be a float"),
-        ("enter v1, v0 from v3", "v0 is f32 and must be f64"),
+        ("enter v1, v2 from v3", "v2 is b32 and must be a float"),
         ("enter v1 from v2", "v2 is b32 and must be b64"),
-        ("leave sin v3, xmm0+0", "v3 is b64 and must be a float"),
-        ("leave sin v3, [v3]", "v3 is b64 and must be a float"),
-        ("leave sin v1, [v2]", "v2 is b32 and must be b64"),
+        ("leave sin.0 v4, xmm0+0", "v4 is b128 and must be a float or an integer"),
+        ("leave pow.0 v1, xmm0+0", "pow takes 2, but the arguments are 1"),
+        ("leave sin.0 v3, [v3]", "v3 is b64 and must be a float"),
+        ("leave sin.0 v1, [v2]", "v2 is b32 and must be b64"),
         ("v7: b128 = live out1", "16 bytes at out1 reach beyond the register's 8"),
-        ("leave sin v1, xmm0+60", "8 bytes at xmm0+60 reach beyond the register's 64"),
+        ("leave sin.0 v1, xmm0+60", "8 bytes at xmm0+60 reach beyond the register's 64"),
     ] {
         assert_eq!(problem(&block(0, stmt)), expected, "for `{stmt}`");
     }

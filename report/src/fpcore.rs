@@ -4,7 +4,7 @@ use crate::Report;
 use crate::names::{infix, names};
 use crate::numbers::exact;
 use crate::ranges::pieces;
-use fpgrind_analysis::{Cause, CauseKind, Variable, precision};
+use fpgrind_analysis::{Cause, CauseKind, Variable, is_in_fpcore, precision};
 
 pub fn render(report: &Report) -> String {
     let mut text = String::new();
@@ -13,12 +13,13 @@ pub fn render(report: &Report) -> String {
             text.push('\n');
         }
         match cause.kind {
-            CauseKind::Inaccurate => text += &core(report, cause),
-            CauseKind::Invalid | CauseKind::Flushed => {
+            CauseKind::Inaccurate if is_in_fpcore(cause.operator) => text += &core(report, cause),
+            _ => {
                 let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
                 let what = match cause.kind {
                     CauseKind::Flushed => "flushes subnormal numbers to zero",
-                    _ => "gives NaN",
+                    CauseKind::Invalid => "gives NaN",
+                    CauseKind::Inaccurate => "is a function that FPCore does not have",
                 };
                 text += &format!(
                     "; {} in {} {what}: there is nothing to rewrite\n",
@@ -40,8 +41,13 @@ fn core(report: &Report, cause: &Cause) -> String {
         [condition] => format!(" :pre {condition}\n"),
         _ => format!(" :pre (and {})\n", conditions.join(" ")),
     };
+    let ends = cause.variables.iter().filter_map(|variable| {
+        let ended = printable(variable.stands_for.as_ref()?);
+        Some(format!("; {} stands for {ended}, a function that FPCore does not have\n", variable.name))
+    });
+    let ends: String = ends.collect();
     format!(
-        "(FPCore ({})\n :name {}\n :precision {}\n{pre} :fpgrind-max-error {:.1}\n {})\n",
+        "{ends}(FPCore ({})\n :name {}\n :precision {}\n{pre} :fpgrind-max-error {:.1}\n {})\n",
         names.join(" "),
         quoted(&site),
         precision(cause.ty),

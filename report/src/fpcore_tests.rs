@@ -21,7 +21,7 @@ fn the_plotters_cause_is_the_core_that_the_design_shows() {
 }
 
 fn condition_of(erroneous: Ranges) -> Option<String> {
-    condition(&Variable { name: "x".into(), seen: erroneous, erroneous, worst: 1.0.into() })
+    condition(&Variable { name: "x".into(), seen: erroneous, erroneous, worst: 1.0.into(), stands_for: None })
 }
 
 #[test]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use values::{Float, Hex, Number};
 
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub fn render(report: &Report) -> io::Result<String> {
     Ok(serde_json::to_string_pretty(&Document::of(report))? + "\n")
@@ -109,6 +109,8 @@ struct Variable {
     erroneous: Ranges,
     /// At the worst execution.
     worst: Float,
+    /// The function call whose result it is, if the expression ends there because FPCore has no such function.
+    stands_for: Option<String>,
 }
 
 /// `null` where no such value occurred; otherwise the least and the greatest.
@@ -137,6 +139,8 @@ struct Spot {
     precision: String,
     computed: Float,
     correct: Float,
+    /// Where that number lies in the bytes written, if the program writes them as they are.
+    offset: Option<u64>,
     /// How wrong values came about, where no single cause is to blame.
     expression: Option<String>,
     postfix: Option<String>,
@@ -152,7 +156,8 @@ enum Kind {
     Output {
         function: String,
         argument: u32,
-        conversion: char,
+        /// How it is printed, as the program says it: `%.3f`. Empty if it does not say so.
+        conversion: String,
     },
     /// `condition` as in the instruction's name: `a` for ja.
     Branch {
@@ -277,6 +282,7 @@ impl Cause {
                     seen: Ranges::of(&variable.seen),
                     erroneous: Ranges::of(&variable.erroneous),
                     worst: Float::of(variable.worst),
+                    stands_for: variable.stands_for.clone(),
                 })
                 .collect(),
             executions: cause.executions,
@@ -310,7 +316,7 @@ impl Spot {
             site: Location::of(&report.sites.spot(spot)),
             kind: match &spot.kind {
                 SpotKind::Output { function, argument, conversion } => {
-                    Kind::Output { function: function.clone(), argument: *argument, conversion: *conversion }
+                    Kind::Output { function: function.clone(), argument: *argument, conversion: conversion.clone() }
                 }
                 SpotKind::Branch { cond } => Kind::Branch { condition: cond.name().into() },
                 SpotKind::Mask => Kind::Comparison,
@@ -323,6 +329,7 @@ impl Spot {
             precision: precision(spot.computed.ty).into(),
             computed: Float::of(spot.computed),
             correct: Float::of(spot.correct),
+            offset: spot.offset,
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
             postfix: spot.expr.as_ref().map(postfix::write),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),

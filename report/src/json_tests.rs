@@ -44,7 +44,7 @@ fn everything_in_the_findings_is_in_the_json() {
     let output = &value["spots"][0];
     assert_eq!(
         (&output["kind"], &output["function"], &output["conversion"]),
-        (&json!("output"), &json!("printf"), &json!("f"))
+        (&json!("output"), &json!("printf"), &json!("%f"))
     );
     assert_eq!(output["site"]["line"], 61);
     let branch = &value["spots"][1];

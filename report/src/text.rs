@@ -123,6 +123,7 @@ fn describe_cause(report: &Report, number: usize, cause: &Cause, whole: bool) ->
         lines.push(format!("{INDENT}in {site}"));
     }
     lines.push(format!("{INDENT}{}", damage(report, cause)));
+    lines.extend(stands_for(&cause.variables));
     lines.extend(when(&cause.variables));
     lines.push(format!("{INDENT}{}", worst(cause)));
     if let Some(reached) = reached(report, cause) {
@@ -163,6 +164,13 @@ pub fn damage(report: &Report, cause: &Cause) -> String {
             text
         }
     }
+}
+
+/// `where x = j0(y)`: what the expression ends in, because FPCore has no such function.
+fn stands_for(variables: &[Variable]) -> Option<String> {
+    let known = variables.iter().filter_map(|v| Some(format!("{} = {}", v.name, cut(v.stands_for.clone()?))));
+    let known: Vec<String> = known.collect();
+    (!known.is_empty()).then(|| format!("{INDENT}where {}", listed(&known)))
 }
 
 /// `when x in [1.2e-4, 0.25] and y in [-8.7e-9, 8.7e-9]     (seen: x in [-1, 0.25], y in [-2, 2])`
@@ -232,7 +240,10 @@ pub fn extent(spot: &Spot) -> String {
         }
         SpotKind::ToInt => format!("{wrong} of {count} {} another integer", if one { "gives" } else { "give" }),
         SpotKind::Output { .. } if spot.computed.is_nan() || spot.correct.is_nan() => "NaN".to_string(),
-        SpotKind::Output { .. } => bits(spot.max_bits),
+        SpotKind::Output { .. } => match spot.offset {
+            Some(offset) => format!("{} at byte {}", bits(spot.max_bits), crate::numbers::count(offset)),
+            None => bits(spot.max_bits),
+        },
     }
 }
 

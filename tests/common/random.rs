@@ -3,6 +3,8 @@
 /// A small deterministic generator (xorshift64*), so that a failure comes back.
 pub struct Random(u64);
 
+// Each test file uses its own part of this.
+#[allow(dead_code)]
 impl Random {
     pub fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)

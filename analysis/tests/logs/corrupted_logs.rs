@@ -43,8 +43,8 @@ block 0x1000 record 112 {
     copy.1 v0, v1, v2
     enter v21, v22 from v2
     v24: f64 = load [v1] #80
-    leave pow v24, xmm1+0
-    leave hypot v24, [v1]
+    leave pow.0.1 v24, xmm1+0
+    leave hypot.0.1 v24, [v1]
     drop xmm2+4, 8
     put xmm0+0, v22
     put xmm0+8, v16
@@ -188,15 +188,16 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
     (word(), 0u32..3, prop::collection::vec((word(), word(), 0u32..3, 0u32..300), 0..3)).prop_map(
         |(pc, function, args)| {
             let mut bytes = Output { pc, function, args: vec![] }.encode();
-            bytes[4..8].copy_from_slice(&(32 + 32 * args.len() as u32).to_le_bytes());
+            bytes[4..8].copy_from_slice(&(32 + 48 * args.len() as u32).to_le_bytes());
             bytes[20..24].copy_from_slice(&(args.len() as u32).to_le_bytes());
             for (bits, place, kind, conversion) in args {
+                let upper = if conversion % 2 == 0 { 0 } else { bits & 0xffff };
                 bytes.extend(bits.to_le_bytes());
+                bytes.extend(upper.to_le_bytes());
                 bytes.extend((place % 20).to_le_bytes());
                 bytes.extend(kind.to_le_bytes());
-                bytes.extend(conversion.to_le_bytes());
-                bytes.extend((bits as u32 & 0xffff).to_le_bytes());
-                bytes.extend((conversion % 2).to_le_bytes());
+                bytes.extend((conversion % 4).to_le_bytes());
+                bytes.extend([conversion; 4].map(u32::to_le_bytes).concat());
             }
             bytes
         },
@@ -261,7 +262,7 @@ fn a_block_that_makes_no_sense_is_refused_with_its_records() {
 #[test]
 fn leaving_a_function_that_was_not_entered_is_counted() {
     let mut analysis = analysis(Config::default());
-    let leave = "block 0x1000 record 16 {\n  0x1000 4:\n    v0: f64 = fresh xmm0+0 #8\n    leave sin v0, xmm0+0\n}";
+    let leave = "block 0x1000 record 16 {\n  0x1000 4:\n    v0: f64 = fresh xmm0+0 #8\n    leave sin.0 v0, xmm0+0\n}";
     analysis.event(block(1, parse_block(leave).unwrap()));
     analysis.event(records(&1u128.to_le_bytes()));
     assert_eq!(analysis.finish().totals.corrupt_records, 1);
@@ -276,8 +277,8 @@ fn leaving_with_a_result_that_the_arguments_cannot_have_is_counted() {
     v0: f64 = fresh xmm0+0 #8
     v1: b64 = live rax #16
     enter v0 from v1
-    leave pow v0, xmm0+0
-    leave sin v0, [v1]
+    leave pow.0.1 v0, xmm0+0
+    leave sin.0 v0, [v1]
 }",
     );
     log.run(call, &[(8, 0)]);

@@ -103,7 +103,7 @@ fn a_wrapped_call_of_one_thread_does_not_disturb_another() {
         )
     };
     let enter = log.block(&call("enter v0 from v1"));
-    let leave = log.block(&call("leave sin v0, xmm0+0"));
+    let leave = log.block(&call("leave sin.0 v0, xmm0+0"));
     begin_thread(&mut log, 1, 0, None);
     for (thread, block, value) in [(0, enter, 1.0), (1, enter, 2.0), (0, leave, 1f64.sin()), (1, leave, 2f64.sin())] {
         log.thread = thread;
@@ -190,7 +190,7 @@ fn callers_of_a_wrapped_function_are_told_apart_by_file() {
     v1: b64 = fresh rax #16
     v2: f64 = fresh xmm0+0 #24
     enter v0 from v1
-    leave sqrt v2, xmm0+0
+    leave sqrt.0 v2, xmm0+0
 }",
     );
     for (path, start) in [("first.so", 0x1000), ("first.so", 0x3000), ("second.so", 0x3000)] {

@@ -17,7 +17,7 @@ fn a_wrapped_function_is_one_operation_and_its_calls_are_told_apart() {
         "block 0x1000 record 16 {
   0x1000 4:
     v0: f64 = fresh xmm0+0 #8
-    leave sin v0, xmm0+0
+    leave sin.0 v0, xmm0+0
 }",
     );
     let subtract = log.block(
@@ -72,10 +72,10 @@ fn each_result_that_a_function_writes_to_memory_is_an_operation() {
   0x7000 0:
     v0: b64 = live out0 #8
     v1: f64 = load [v0] #16
-    leave sin v1, [v0]
+    leave sin.0 v1, [v0]
     v3: b64 = live out1 #24
     v4: f64 = load [v3] #32
-    leave cos v4, [v3]
+    leave cos.0 v4, [v3]
 }",
     );
     let subtract = log.block(&format!(

@@ -131,7 +131,7 @@ impl Emitter {
         // What a wrapped function has just written through a pointer can be read.
         let pointer = out_pointer(block, addr);
         let whole = match pointer {
-            Some(_) => Some(MemoryOperand::with_base_displ_size(register, 0, 1)),
+            Some(_) => Some(MemoryOperand::with_base_displ_size(register, addr.disp, 1)),
             None => memory_of(addr, instr),
         };
         debug_assert!(whole.is_some(), "{instr} does not tell where it reads");

@@ -4,7 +4,7 @@ use super::fields::{Field, What, coalesce};
 use super::{Cold, Emitter, Interrupted};
 use crate::context::{Mode, at};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_ir::{Block, Place, Reg, Stmt, When};
+use fpgrind_ir::{Block, Op, Place, Reg, Stmt, When};
 use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Register};
 
 /// The record that a block writes.
@@ -100,7 +100,8 @@ impl Emitter {
         dynasm!(self.asm.ops; .arch x64; =>resume);
         let mut unused = (0..16u8).filter(|n| *n != RSP && used & (1 << n) == 0).collect::<Vec<_>>();
         unused.sort_by_key(|n| *n != RCX);
-        let vex = instrs.iter().any(|instr| instr.encoding() != EncodingKind::Legacy);
+        let vex =
+            instrs.iter().any(|instr| instr.encoding() != EncodingKind::Legacy) || logs_upper_parts(&record.block);
         let needs_value = needs_value_register(&record.block, instrs);
         let scratch = Scratch { cursor: unused[0], value: unused[1], vex, needs_value };
         self.mark_before(pc, [None, None]);
@@ -170,6 +171,15 @@ impl Emitter {
             self.log_operand(&operand, scratch, instr);
         }
     }
+}
+
+/// Does it log what only AVX's registers have? Then a function is called that uses them.
+fn logs_upper_parts(block: &Block) -> bool {
+    let is_upper = |place: &Place| matches!(place, Place { reg: Reg::Vec(_), offset: 16.. });
+    block.stmts.iter().any(|stmt| match &stmt.op {
+        Op::Live { place, .. } | Op::Fresh { place, .. } => is_upper(place),
+        _ => false,
+    })
 }
 
 fn needs_value_register(block: &Block, instrs: &[Instruction]) -> bool {

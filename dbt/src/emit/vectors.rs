@@ -89,6 +89,12 @@ fn mask_from_general(number: u8, general: u8) -> Instruction {
 }
 
 impl Emitter {
+    /// So many bytes of a vector register go into the context.
+    pub(super) fn store_vector(&mut self, number: u8, bytes: u8, at: i32) {
+        let to = MemoryOperand::new(Register::None, Register::None, 1, at as i64, 8, false, Register::GS);
+        self.asm.encode(&store(number, 0, bytes.into(), to, bytes as usize > XMM));
+    }
+
     /// The memory operand of the instruction just executed, as it saw it. It is loaded under the instruction's own mask, so nothing
     /// is read that the instruction has not read, into a vector register that the instruction does not name.
     pub(super) fn log_operand(&mut self, fields: &[Field], scratch: Scratch, instr: &Instruction) {

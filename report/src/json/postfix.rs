@@ -2,11 +2,12 @@
 //! spell some operations as others.
 //!
 //! Words, each after its arguments: `$0` is the first variable, `f64:0x3ff0000000000000` a number's format and bits,
-//! `sub:f64` an operation and the format of its result. `sqrt(x + 1) - x` is
+//! `sub:f64` an operation and the format of its result, `k0/1:f64` a function that the user named, with the number of its
+//! arguments. `sqrt(x + 1) - x` is
 //! `$0 f64:0x3ff0000000000000 add:f64 sqrt:f64 $0 sub:f64`.
 
 use fpgrind_analysis::{Expr, Number};
-use fpgrind_ir::{Operator, Type};
+use fpgrind_ir::{BlackBox, Operator, Type};
 
 /// Deeper than what the analysis makes, and harmless to recursive functions.
 const MAX_DEPTH: usize = 500;
@@ -17,7 +18,10 @@ pub fn write(expr: &Expr) -> String {
         Expr::Num(number) => format!("{}:{:#x}", number.ty.name(), number.bits),
         Expr::Op { operator, ty, args } => {
             let mut words: Vec<String> = args.iter().map(write).collect();
-            words.push(format!("{}:{}", operator.name(), ty.name()));
+            words.push(match operator {
+                Operator::Opaque(_) => format!("{}/{}:{}", operator.name(), args.len(), ty.name()),
+                _ => format!("{}:{}", operator.name(), ty.name()),
+            });
             words.join(" ")
         }
     }
@@ -39,7 +43,7 @@ pub fn read(text: &str, variables: usize) -> Result<Expr, String> {
                 (Expr::Num(Number::new(ty, bits)), 0)
             }
             (None, Some((operator, ty))) => {
-                let (operator, ty) = Operator::from_name(operator).zip(format(ty)).ok_or_else(unknown)?;
+                let (operator, ty) = operation(operator).zip(format(ty)).ok_or_else(unknown)?;
                 let first = stack.len().checked_sub(operator.arity());
                 let arguments = stack.split_off(first.ok_or_else(|| format!("{word} lacks arguments"))?);
                 let depth = arguments.iter().map(|(_, depth)| depth + 1).max().unwrap_or(0);
@@ -58,6 +62,13 @@ pub fn read(text: &str, variables: usize) -> Result<Expr, String> {
     }
 }
 
+fn operation(name: &str) -> Option<Operator> {
+    match name.split_once('/') {
+        Some((name, arity)) => BlackBox::new(name, arity.parse().ok()?).map(Operator::Opaque),
+        None => Operator::ALL.iter().copied().find(|operator| operator.name() == name),
+    }
+}
+
 fn format(name: &str) -> Option<Type> {
     Type::ALL.into_iter().find(|ty| ty.is_float() && ty.name() == name)
 }
@@ -72,16 +83,30 @@ mod tests {
         let long = Expr::Num(Number::new(Type::F80, 0x3ffd_aaaa_aaaa_aaaa_aaab));
         let cast = Expr::Op { operator: Operator::Cast, ty: Type::F32, args: vec![long] };
         let expr = Expr::Op { operator: Operator::Fma, ty: Type::F32, args: vec![csqrt(), cast, Expr::Var(0)] };
+        let named = Operator::Opaque(BlackBox::new("k0", 1).expect("there are few"));
+        let expr = Expr::Op { operator: named, ty: Type::F64, args: vec![expr] };
         let text = write(&expr);
-        assert!(text.ends_with("$0 sub:f64 f80:0x3ffdaaaaaaaaaaaaaaab cast:f32 $0 fma:f32"), "{text}");
+        assert!(text.ends_with("$0 sub:f64 f80:0x3ffdaaaaaaaaaaaaaaab cast:f32 $0 fma:f32 k0/1:f64"), "{text}");
         assert_eq!(format!("{:?}", read(&text, 2)), format!("{:?}", Ok::<_, String>(expr)));
     }
 
     #[test]
     fn what_is_no_expression_is_refused() {
-        for wrong in
-            ["", "$2", "$-1", "$0 $1", "sub:f64", "$0 sub:f64", "$0 $0 sub:b64", "f64:0xg", "f64:0x", "x", "é:0x1"]
-        {
+        for wrong in [
+            "",
+            "$2",
+            "$-1",
+            "$0 $1",
+            "sub:f64",
+            "$0 sub:f64",
+            "$0 $0 sub:b64",
+            "f64:0xg",
+            "f64:0x",
+            "x",
+            "é:0x1",
+            "k0/1:f64",
+            "k0/x:f64",
+        ] {
             assert!(read(wrong, 2).is_err(), "{wrong}");
         }
         let deep = format!("$0{}", " sqrt:f64".repeat(100_000));

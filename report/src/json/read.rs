@@ -150,6 +150,7 @@ impl Variable {
             seen: self.seen.finding(),
             erroneous: self.erroneous.finding(),
             worst: self.worst.typed(format(&self.precision)?)?,
+            stands_for: self.stands_for.clone(),
         })
     }
 }
@@ -171,7 +172,7 @@ impl Spot {
         let ty = format(&self.precision)?;
         let kind = match &self.kind {
             Kind::Output { function, argument, conversion } => {
-                SpotKind::Output { function: function.clone(), argument: *argument, conversion: *conversion }
+                SpotKind::Output { function: function.clone(), argument: *argument, conversion: conversion.clone() }
             }
             Kind::Branch { condition } => {
                 let cond = Cond::ALL.into_iter().find(|cond| cond.name() == condition);
@@ -193,6 +194,7 @@ impl Spot {
             average_bits: self.average_bits.0,
             computed: self.computed.typed(ty)?,
             correct: self.correct.typed(ty)?,
+            offset: self.offset,
             expr: self.postfix.as_ref().map(|text| postfix::read(text, usize::MAX)).transpose()?,
             accumulated_in: self
                 .accumulated_in

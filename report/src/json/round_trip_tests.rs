@@ -27,8 +27,8 @@ fn expr() -> impl Strategy<Value = Expr> {
         (0usize..2).prop_map(Expr::Var),
         select(FORMATS.to_vec()).prop_flat_map(number).prop_map(Expr::Num),
     ];
-    leaf.prop_recursive(6, 40, 3, |inner| {
-        (select(Operator::ALL.to_vec()), select(FORMATS.to_vec()), proptest::collection::vec(inner, 3)).prop_map(
+    leaf.prop_recursive(6, 40, 4, |inner| {
+        (select(Operator::ALL.to_vec()), select(FORMATS.to_vec()), proptest::collection::vec(inner, 4)).prop_map(
             |(operator, ty, mut args)| {
                 args.truncate(operator.arity());
                 Expr::Op { operator, ty, args }
@@ -55,8 +55,9 @@ fn location() -> impl Strategy<Value = Location> {
 
 fn variable(name: &str) -> impl Strategy<Value = Variable> + use<> {
     let name = name.to_string();
-    (ranges(), ranges(), select(FORMATS.to_vec()).prop_flat_map(number))
-        .prop_map(move |(seen, erroneous, worst)| Variable { name: name.clone(), seen, erroneous, worst })
+    (ranges(), ranges(), select(FORMATS.to_vec()).prop_flat_map(number)).prop_map(move |(seen, erroneous, worst)| {
+        Variable { name: name.clone(), seen, erroneous, worst, stands_for: Some("j0(y)".into()) }
+    })
 }
 
 fn a_cause() -> impl Strategy<Value = Cause> {
@@ -82,16 +83,33 @@ fn a_cause() -> impl Strategy<Value = Cause> {
 }
 
 fn spot() -> impl Strategy<Value = Spot> {
-    let output = SpotKind::Output { function: "fprintf".into(), argument: 3, conversion: 'e' };
+    let output = SpotKind::Output { function: "fprintf".into(), argument: 3, conversion: "%.3e".into() };
     let kinds = select(vec![output, SpotKind::Branch { cond: Cond::Above }, SpotKind::Mask, SpotKind::ToInt]);
     let of_format = select(FORMATS.to_vec()).prop_flat_map(|ty| (number(ty), number(ty)));
     let causes = select(vec![vec![], vec![0], vec![1, 0]]);
-    (location(), kinds, 0u64..3, of_format, proptest::option::of(expr()), location(), causes).prop_map(
-        |(location, kind, wrong, (computed, correct), expr, accumulated, causes)| {
-            let accumulated_in = vec![accumulated];
-            Spot { kind, computed, correct, expr, accumulated_in, causes, location, ..printed(0, 3, wrong, 7.5) }
-        },
+    (
+        location(),
+        kinds,
+        (0u64..3, proptest::option::of(any::<u64>())),
+        of_format,
+        proptest::option::of(expr()),
+        location(),
+        causes,
     )
+        .prop_map(|(location, kind, (wrong, offset), (computed, correct), expr, accumulated, causes)| {
+            let accumulated_in = vec![accumulated];
+            Spot {
+                kind,
+                computed,
+                correct,
+                expr,
+                accumulated_in,
+                causes,
+                location,
+                offset,
+                ..printed(0, 3, wrong, 7.5)
+            }
+        })
 }
 
 fn report() -> impl Strategy<Value = Report> {
@@ -135,7 +153,7 @@ fn what_is_no_report_is_refused_with_a_reason() {
     let refusals = [
         ("{}".to_string(), "version"),
         ("[]".to_string(), ""),
-        (json.replace("\"version\": 2", "\"version\": 99"), "version 99"),
+        (json.replace("\"version\": 3", "\"version\": 99"), "version 99"),
         (json.replace("\"operator\": \"sub\"", "\"operator\": \"frob\""), "frob"),
         (json.replace("\"kind\": \"branch\"", "\"kind\": \"twig\""), "twig"),
         (json.replace("\"binary64\"", "\"binary65\""), "binary65"),
