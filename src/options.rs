@@ -19,7 +19,7 @@ Examples:
   fpgrind diff OLD NEW                  what is new or worse in one report than in another
 
 The program's input, output and exit status are its own; fpgrind speaks at the end, on stderr.
-Exit status: the program's; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
+Exit status: the program's; 100 if that is 0 and --fail-on finds too much error; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
 
 /// Finds the expressions behind a program's inaccurate floating-point results.
 #[derive(Parser, Debug)]
@@ -68,6 +68,14 @@ pub struct Options {
     /// Compare what fpgrind computes with what the program did, operation by operation
     #[arg(long)]
     pub check: bool,
+
+    /// Exit with status 100 if the program succeeds but an output loses more bits than this
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = bits_of_error)]
+    pub fail_on: Option<f64>,
+
+    /// File of causes not to speak of: a line each, such as `function:csqrt file:plot.c`
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
 
     /// Analyse the instructions of the mathematical library too, instead of taking its functions for single operations
     #[arg(long)]

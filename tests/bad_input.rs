@@ -102,6 +102,19 @@ fn what_is_no_report_is_refused() {
 }
 
 #[test]
+fn suppressions_that_make_no_sense_are_refused_with_their_line_before_the_program_starts() {
+    let folder = scratch("bad-suppressions");
+    let mark = folder.join("the-program-ran");
+    let mark = mark.to_str().expect("UTF-8");
+    let wrong = file(&folder, "known.txt", b"# known\nfunction:main\ncsqrt\n", 0o644);
+    assert!(refused(125, fpgrind(&["--suppressions", &wrong, "touch", mark])).contains("known.txt:3: \"csqrt\""));
+    assert!(refused(125, fpgrind(&["--suppressions", "/no/such/file", "touch", mark])).contains("/no/such/file"));
+    assert!(refused(125, fpgrind(&["--mode", "none", "--fail-on", "5", "touch", mark])).contains("--fail-on"));
+    assert!(refused(125, fpgrind(&["--fail-on", "-5", "touch", mark])).contains("0 to 64"));
+    assert!(!Path::new(mark).exists());
+}
+
+#[test]
 fn a_report_that_could_not_be_written_is_refused_before_the_program_starts() {
     let folder = scratch("bad-out");
     let mark = folder.join("the-program-ran");

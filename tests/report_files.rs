@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// Runs the guest on these numbers, from a folder of the given name in which the report is left.
 fn analyse(name: &str, options: &[&str], numbers: &[&str]) -> (PathBuf, Outcome) {
@@ -16,9 +17,10 @@ fn analyse(name: &str, options: &[&str], numbers: &[&str]) -> (PathBuf, Outcome)
 }
 
 fn guest(folder: &Path, options: &[&str], numbers: &[&str]) -> Command {
-    let program = build("tests/guests/report/cancel.c", &["-O0"]);
+    // Built once: a program that is replaced while it runs has no lines.
+    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| build("tests/guests/report/cancel.c", &["-O0"]));
     let options: Vec<&str> = options.iter().copied().chain(["--out", folder.to_str().expect("UTF-8")]).collect();
-    let command: Vec<&str> = std::iter::once(program.to_str().expect("UTF-8")).chain(numbers.iter().copied()).collect();
+    let command: Vec<&str> = std::iter::once(PROGRAM.to_str().expect("UTF-8")).chain(numbers.iter().copied()).collect();
     let mut guest = fpgrind(&options, &command);
     guest.current_dir(folder);
     guest
@@ -117,4 +119,50 @@ fn sarif_names_the_line_relative_to_where_the_program_ran() {
     let fingerprints: BTreeSet<String> =
         results.iter().map(|result| text(&result["partialFingerprints"]["fpgrindId/v1"]).into()).collect();
     assert_eq!(fingerprints, ids(&folder.join("out")).into_iter().map(|(_, id)| id).collect());
+}
+
+#[test]
+fn an_output_that_loses_more_than_allowed_fails_unless_the_program_failed_itself() {
+    let folder = scratch("report-files-fail-on");
+    let failed = run(guest(&folder, &["--fail-on", "20", "--quiet"], &["3", "1e16"]), b"");
+    assert_eq!((failed.status, failed.stdout.lines().count()), (100, 4), "{failed:?}");
+    assert_eq!(failed.stderr.lines().count(), 1, "{failed:?}");
+    assert!(failed.stderr.contains("cancel.c:2") && failed.stderr.contains("--fail-on 20"), "{failed:?}");
+    assert!(folder.join("report.sarif").is_file());
+    let passed = run(guest(&folder, &["--fail-on", "20", "--quiet"], &["3", "1e3"]), b"");
+    assert_eq!((passed.status, passed.stderr.as_str()), (0, ""));
+    let lenient = run(guest(&folder, &["--fail-on", "64", "--quiet"], &["3", "1e16"]), b"");
+    assert_eq!(lenient.status, 0, "{lenient:?}");
+    let mut own = guest(&folder, &["--fail-on", "20"], &["1e16"]);
+    own.env("STATUS", "3");
+    let own = run(own, b"");
+    assert_eq!(own.status, 3);
+    assert!(own.stderr.contains("--fail-on 20"), "{own:?}");
+}
+
+#[test]
+fn suppressed_causes_are_counted_and_fail_nothing() {
+    let (folder, _) = analyse("suppressions", &[], &["1e16"]);
+    let entries = tell(&["report", "--gen-suppressions", shown(&folder)]);
+    assert_eq!((entries.status, entries.stdout.lines().count()), (0, 4), "{entries:?}");
+    let known = folder.join("known.txt");
+    std::fs::write(&known, format!("{}function:gone\n", entries.stdout)).expect("a scratch folder is writable");
+    let options = ["--suppressions", shown(&known), "--fail-on", "20"];
+    let (again, outcome) = analyse("suppressed", &options, &["1e17"]);
+    assert_eq!(outcome.status, 0, "{outcome:?}");
+    assert!(outcome.stderr.contains("nothing inaccurate found, 2 root causes suppressed"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("known.txt:5 suppresses nothing"), "{}", outcome.stderr);
+    let report = json(&again.join("report.json"));
+    assert_eq!((&report["suppressed"], &report["causes"].as_array().map(Vec::len)), (&2.into(), &Some(2)));
+    assert_eq!(report["causes"][0]["suppressed_by"], format!("{}:2", shown(&known)), "{report:#}");
+    assert_eq!(tell(&["diff", shown(&folder), shown(&again)]).status, 0);
+
+    // One function alone, in a report that was written without.
+    std::fs::write(&known, "function:one\n").expect("a scratch folder is writable");
+    let text = tell(&["report", "--suppressions", shown(&known), shown(&folder)]).stdout;
+    assert!(text.contains("fpgrind: 1 root cause behind 1 inaccurate result, 1 root cause suppressed"), "{text}");
+    assert!(text.contains("near_zero") && !text.contains("in one") && !text.contains("one (cancel.c"), "{text}");
+    let mut partly = guest(&again, &["--suppressions", shown(&known), "--fail-on", "20"], &["1e16"]);
+    partly.env_remove("STATUS");
+    assert_eq!(run(partly, b"").status, 100);
 }

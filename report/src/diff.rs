@@ -1,7 +1,7 @@
 //! What has changed between two runs: which causes and which results without one are new, gone, better or worse.
 //!
 //! They are matched by id ([`crate::ids`]). What is left over on both sides is matched by function, file and what is
-//! said of it, so that an edit above a line does not make its cause new.
+//! said of it, so that an edit above a line does not make its cause new. Suppressed causes are left out.
 
 use crate::numbers::{bits, count, counted};
 use crate::{Report, Site, ids, names, text};
@@ -109,7 +109,8 @@ fn take_pairs(old: &mut Vec<Item>, new: &mut Vec<Item>, alike: fn(&Item, &Item) 
 
 fn items(report: &Report) -> Vec<Item> {
     let spots = &report.findings.spots;
-    let causes = report.findings.causes.iter().zip(ids::causes(report)).map(|(cause, id)| {
+    let causes = report.findings.causes.iter().zip(ids::causes(report)).enumerate();
+    let causes = causes.filter(|(i, _)| !report.is_suppressed(*i)).map(|(_, (cause, id))| {
         let site = report.sites.instruction(cause.location);
         let what = names::infix(cause);
         let outputs = cause.reaches.iter().filter_map(|spot| spots.get(*spot));

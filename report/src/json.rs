@@ -39,6 +39,8 @@ struct Document {
     /// Native results were compared with predicted ones.
     check: bool,
     totals: Totals,
+    /// How many of the causes are.
+    suppressed: u64,
     /// Worst damage to outputs first.
     causes: Vec<Cause>,
     /// Every place where floats are printed, compared or converted to integers, wrong or not.
@@ -73,6 +75,8 @@ struct Totals {
 struct Cause {
     /// The same in every run of the program: see `ids.rs`.
     id: String,
+    /// The suppression that fits it, as `FILE:LINE`.
+    suppressed_by: Option<String>,
     site: Location,
     /// `inaccurate`: digits are lost. `invalid`: NaN arises from numbers. `flushed`: a subnormal number was replaced by zero, as MXCSR
     /// asks for.
@@ -204,7 +208,7 @@ struct CheckFailure {
 
 impl Document {
     fn of(report: &Report) -> Document {
-        let Report { run, findings, sites } = report;
+        let Report { run, findings, sites, suppressed } = report;
         let totals = &findings.totals;
         Document {
             version: VERSION,
@@ -227,11 +231,13 @@ impl Document {
                 skipped_bytes: totals.skipped_bytes,
                 checks: totals.checks,
             },
+            suppressed: suppressed.iter().flatten().count() as u64,
             causes: findings
                 .causes
                 .iter()
                 .zip(ids::causes(report))
-                .map(|(cause, id)| Cause::of(report, cause, id))
+                .enumerate()
+                .map(|(i, (cause, id))| Cause::of(report, cause, id, suppressed.get(i).cloned().flatten()))
                 .collect(),
             spots: findings.spots.iter().zip(ids::spots(report)).map(|(spot, id)| Spot::of(report, spot, id)).collect(),
             modules: findings
@@ -258,9 +264,10 @@ impl Document {
 }
 
 impl Cause {
-    fn of(report: &Report, cause: &analysis::Cause, id: String) -> Cause {
+    fn of(report: &Report, cause: &analysis::Cause, id: String, suppressed_by: Option<String>) -> Cause {
         Cause {
             id,
+            suppressed_by,
             site: Location::of(&report.sites.instruction(cause.location)),
             kind: match cause.kind {
                 CauseKind::Inaccurate => "inaccurate",

@@ -9,16 +9,20 @@ mod diff;
 mod fpcore;
 mod ids;
 mod json;
+mod limit;
 mod merge;
 mod names;
 mod numbers;
 mod ranges;
 mod sarif;
+mod suppress;
 mod symbolise;
 mod text;
 
 pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;
+pub use limit::exceeding;
+pub use suppress::{Suppressions, entries_for};
 pub use symbolise::{Site, Sites};
 
 use fpgrind_analysis::Findings;
@@ -48,6 +52,8 @@ pub struct Report {
     pub run: RunInfo,
     pub findings: Findings,
     pub sites: Sites,
+    /// For each cause the suppression, as `FILE:LINE`, that fits it; empty if there are none.
+    pub suppressed: Vec<Option<String>>,
 }
 
 impl Report {
@@ -55,7 +61,7 @@ impl Report {
     pub fn new(mut findings: Findings, run: RunInfo) -> Report {
         let sites = Sites::of(&findings);
         merge::merge_copies(&mut findings, &sites);
-        Report { run, findings, sites }
+        Report { run, findings, sites, suppressed: Vec::new() }
     }
 }
 

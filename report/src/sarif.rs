@@ -50,7 +50,13 @@ const RULES: [Rule; 4] = [
 
 pub fn render(report: &Report) -> io::Result<String> {
     let findings = &report.findings;
-    let causes = findings.causes.iter().zip(ids::causes(report)).map(|(cause, id)| of_cause(report, cause, &id));
+    let causes = findings.causes.iter().zip(ids::causes(report)).enumerate().map(|(i, (cause, id))| {
+        let mut result = of_cause(report, cause, &id);
+        if let Some(Some(entry)) = report.suppressed.get(i) {
+            result["suppressions"] = json!([{"kind": "external", "justification": entry}]);
+        }
+        result
+    });
     let results = findings.spots.iter().zip(ids::spots(report));
     let results = results
         .filter(|(spot, _)| spot.wrong > 0 && spot.causes.is_empty())

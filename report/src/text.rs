@@ -29,8 +29,10 @@ pub fn full(report: &Report) -> String {
 }
 
 fn render(report: &Report, limit: usize) -> String {
+    let suppressed = report.suppressed_count().map(|count| format!(", {count}")).unwrap_or_default();
+    let report = &*report.visible();
     let findings = &report.findings;
-    let mut text = format!("fpgrind: {}   ({})\n", headline(report), effort(report));
+    let mut text = format!("fpgrind: {}{suppressed}   ({})\n", headline(report), effort(report));
     let accumulated: Vec<&Spot> =
         findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty()).collect();
     for (i, cause) in findings.causes.iter().take(limit).enumerate() {
@@ -66,7 +68,7 @@ fn pointer(report: &Report) -> String {
     let mut text = String::new();
     if let Some(out) = &report.run.out {
         let _ = write!(text, "\ndetails: {}", out.join("report.txt").display());
-        if !report.findings.causes.is_empty() {
+        if !report.visible().findings.causes.is_empty() {
             let _ = write!(text, "    for Herbie: {}", out.join("causes.fpcore").display());
         }
         text += "\n";

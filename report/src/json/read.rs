@@ -89,6 +89,7 @@ impl Document {
             let (native, predicted) = (failure.native.0, failure.predicted.0);
             check_failures.push(analysis::CheckFailure { location, native, predicted });
         }
+        let suppressed = self.causes.iter().map(|cause| cause.suppressed_by.clone()).collect();
         let totals = Totals {
             processes: self.totals.processes,
             threads: self.totals.threads,
@@ -112,7 +113,7 @@ impl Document {
             out: None,
         };
         let findings = Findings { causes, spots, totals, files: places.files, modules, check_failures };
-        Ok(Report { run, findings, sites: places.sites })
+        Ok(Report { run, findings, sites: places.sites, suppressed })
     }
 }
 
