@@ -57,6 +57,10 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
+    /// Write report.json to a file as well; - is stdout, after what the program prints
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
     /// Write the summary to a file instead of stderr
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,

@@ -2,12 +2,12 @@
 
 use crate::ending::{FPGRIND_FAILED, Failure, INACCURATE};
 use crate::options::{Mode, Options};
-use crate::output::{Summary, default_folder, prepare_folder, say};
+use crate::output::{Copy, Summary, default_folder, prepare_folder, say};
 use fpgrind_analysis::Analysis;
 use fpgrind_analysis::log::Event;
 use fpgrind_dbt::program::{self, Program};
 use fpgrind_dbt::{End, Logging, Run};
-use fpgrind_report::{Report, RunInfo, Suppressions};
+use fpgrind_report::{Format, Report, RunInfo, Suppressions};
 use fpgrind_wrappers::Named;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,8 +17,10 @@ pub fn run(options: &Options) -> Result<End, Failure> {
     let program = program::resolve(options.command.clone())
         .map_err(|error| Failure { sentence: error.to_string(), status: error.exit_status() })?;
     let named = read_named(options).map_err(Failure::own)?;
-    if options.mode != Mode::Analyse && (options.fail_on.is_some() || options.suppressions.is_some()) {
-        return Err(Failure::own("--fail-on and --suppressions need an analysis; leave --mode out".into()));
+    if options.mode != Mode::Analyse
+        && (options.fail_on.is_some() || options.suppressions.is_some() || options.json.is_some())
+    {
+        return Err(Failure::own("--fail-on, --suppressions and --json need an analysis; leave --mode out".into()));
     }
     let mut summary = Summary::open(options.log.as_deref(), options.quiet).map_err(Failure::own)?;
     match options.mode {
@@ -47,6 +49,7 @@ fn analyse(
         Some(folder) => prepare_folder(folder).map(|()| folder.clone()).map_err(Failure::own)?,
         None => default_folder(program.path.as_os_str()),
     };
+    let mut json = options.json.as_deref().map(Copy::open).transpose().map_err(Failure::own)?;
     let suppressions = options.suppressions.as_deref().map(Suppressions::load).transpose().map_err(Failure::own)?;
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
@@ -69,6 +72,9 @@ fn analyse(
         suppressions.apply(&mut report);
     }
     let report = write_report(folder, report);
+    if let Some(json) = &mut json {
+        json.write(fpgrind_report::render(&report, Format::Json));
+    }
     summary.write(&fpgrind_report::summary(&report));
     Ok(judged(run.end, &report, options))
 }

@@ -121,6 +121,7 @@ fn a_report_that_could_not_be_written_is_refused_before_the_program_starts() {
     let mark = mark.to_str().expect("UTF-8");
     // Below a file nobody can make a folder, not even root.
     assert!(refused(125, fpgrind(&["--out", "/dev/null/report", "touch", mark])).contains("--out"));
+    assert!(refused(125, fpgrind(&["--json", "/no/such/folder/json", "touch", mark])).contains("--json"));
     assert!(refused(125, fpgrind(&["--log", "/no/such/folder/log", "touch", mark])).contains("--log"));
     assert!(!Path::new(mark).exists());
 }

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+/// Built once: a program that is replaced while it runs has no lines.
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| build("tests/guests/report/cancel.c", &["-O0"]));
+
 /// Runs the guest on these numbers, from a folder of the given name in which the report is left.
 fn analyse(name: &str, options: &[&str], numbers: &[&str]) -> (PathBuf, Outcome) {
     let folder = scratch(&format!("report-files-{name}"));
@@ -17,8 +20,6 @@ fn analyse(name: &str, options: &[&str], numbers: &[&str]) -> (PathBuf, Outcome)
 }
 
 fn guest(folder: &Path, options: &[&str], numbers: &[&str]) -> Command {
-    // Built once: a program that is replaced while it runs has no lines.
-    static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| build("tests/guests/report/cancel.c", &["-O0"]));
     let options: Vec<&str> = options.iter().copied().chain(["--out", folder.to_str().expect("UTF-8")]).collect();
     let command: Vec<&str> = std::iter::once(PROGRAM.to_str().expect("UTF-8")).chain(numbers.iter().copied()).collect();
     let mut guest = fpgrind(&options, &command);
@@ -138,6 +139,18 @@ fn an_output_that_loses_more_than_allowed_fails_unless_the_program_failed_itself
     let own = run(own, b"");
     assert_eq!(own.status, 3);
     assert!(own.stderr.contains("--fail-on 20"), "{own:?}");
+}
+
+#[test]
+fn the_json_goes_to_stdout_too_behind_what_the_program_prints() {
+    let folder = scratch("report-files-json");
+    let piped = run(guest(&folder, &["--json", "-", "--quiet"], &["3"]), b"");
+    let written = std::fs::read_to_string(folder.join("report.json")).expect("report.json is written");
+    let printed = run(common::native(&[PROGRAM.as_path(), Path::new("3")]), b"").stdout;
+    assert_eq!((piped.status, piped.stdout, piped.stderr.as_str()), (0, printed + &written, ""));
+    let copy = folder.join("copy.json");
+    assert_eq!(run(guest(&folder, &["--json", shown(&copy), "--quiet"], &["3"]), b"").status, 0);
+    assert_eq!(json(&copy), json(&folder.join("report.json")));
 }
 
 #[test]

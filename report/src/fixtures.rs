@@ -126,7 +126,7 @@ pub fn plotter() -> Report {
         out: Some("fpgrind-plot.4711".into()),
         ..RunInfo::default()
     };
-    Report { run, findings, sites, suppressed: vec![] }
+    Report { run, findings, sites, ..Report::default() }
 }
 
 /// A program with these spots and no causes, in a file sum.c: the last byte of an address is its line.

@@ -41,6 +41,8 @@ struct Document {
     totals: Totals,
     /// How many of the causes are.
     suppressed: u64,
+    /// Suppressions that fit no cause, as `FILE:LINE`.
+    unused_suppressions: Vec<String>,
     /// Worst damage to outputs first.
     causes: Vec<Cause>,
     /// Every place where floats are printed, compared or converted to integers, wrong or not.
@@ -208,7 +210,7 @@ struct CheckFailure {
 
 impl Document {
     fn of(report: &Report) -> Document {
-        let Report { run, findings, sites, suppressed } = report;
+        let Report { run, findings, sites, suppressed, unused_suppressions } = report;
         let totals = &findings.totals;
         Document {
             version: VERSION,
@@ -232,6 +234,7 @@ impl Document {
                 checks: totals.checks,
             },
             suppressed: suppressed.iter().flatten().count() as u64,
+            unused_suppressions: unused_suppressions.clone(),
             causes: findings
                 .causes
                 .iter()

@@ -54,6 +54,8 @@ pub struct Report {
     pub sites: Sites,
     /// For each cause the suppression, as `FILE:LINE`, that fits it; empty if there are none.
     pub suppressed: Vec<Option<String>>,
+    /// Those that fit none, as `FILE:LINE`.
+    pub unused_suppressions: Vec<String>,
 }
 
 impl Report {
@@ -61,7 +63,7 @@ impl Report {
     pub fn new(mut findings: Findings, run: RunInfo) -> Report {
         let sites = Sites::of(&findings);
         merge::merge_copies(&mut findings, &sites);
-        Report { run, findings, sites, suppressed: Vec::new() }
+        Report { run, findings, sites, ..Report::default() }
     }
 }
 

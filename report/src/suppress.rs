@@ -55,7 +55,7 @@ impl Suppressions {
         Ok(Suppressions { file: file.into(), entries })
     }
 
-    /// Marks the causes that fit an entry, in place of those that were marked before, and notes the entries that fit none.
+    /// Marks the causes that fit an entry, in place of those that were marked before, and remembers the entries that fit none.
     pub fn apply(&self, report: &mut Report) {
         let mut used = vec![false; self.entries.len()];
         let marks = report.findings.causes.iter().zip(ids::causes(report)).map(|(cause, id)| {
@@ -71,8 +71,7 @@ impl Suppressions {
         });
         report.suppressed = marks.collect();
         let unused = self.entries.iter().zip(used).filter(|(_, used)| !used);
-        let notes = unused.map(|(entry, _)| format!("{}:{} suppresses nothing", self.file, entry.line));
-        report.run.notes.extend(notes);
+        report.unused_suppressions = unused.map(|(entry, _)| format!("{}:{}", self.file, entry.line)).collect();
     }
 }
 

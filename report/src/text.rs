@@ -318,6 +318,7 @@ fn looked_at(report: &Report) -> String {
 fn notes(report: &Report) -> Vec<String> {
     let totals = &report.findings.totals;
     let mut notes: Vec<String> = report.run.notes.iter().map(|note| format!("note: {note}")).collect();
+    notes.extend(report.unused_suppressions.iter().map(|entry| format!("note: {entry} suppresses nothing")));
     if totals.corrupt_records > 0 {
         notes.push(format!(
             "note: {} of the log could not be read, {} skipped: what happened there is missing above",

@@ -113,7 +113,7 @@ impl Document {
             out: None,
         };
         let findings = Findings { causes, spots, totals, files: places.files, modules, check_failures };
-        Ok(Report { run, findings, sites: places.sites, suppressed })
+        Ok(Report { run, findings, sites: places.sites, suppressed, unused_suppressions: self.unused_suppressions })
     }
 }
 
