@@ -39,7 +39,7 @@ struct Change {
     verdict: Verdict,
     /// In the new run, unless it is gone.
     id: String,
-    /// The expression of a cause; `printf` and the like for a result.
+    /// The expression of a cause; `printf %.3f` and the like for a result.
     what: String,
     site: String,
     old: Option<Damage>,
@@ -235,7 +235,10 @@ mod tests {
         let text = diff(&old, &new, 1.0).text();
         assert!(text.contains("  worse   sqrt(x*x + y*y) - x   csqrt (plot.c:24)\n"), "{text}");
         assert!(text.contains("loses up to 20.0 bits; before: loses up to 53.0 bits\n"), "{text}");
-        assert!(text.contains("reaches printf at plot.c:61 (64.0 bits) and a branch"), "{text}");
+        assert!(
+            text.contains("reaches printf %f at plot.c:61 (64.0 bits: prints 1, correct 2) and a branch"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -266,7 +269,7 @@ mod tests {
         assert_eq!(json["changes"][0]["verdict"], "worse");
         assert_eq!(
             (&json["changes"][0]["old"]["max_bits"], &json["changes"][0]["what"]),
-            (&10.0.into(), &"printf".into())
+            (&10.0.into(), &"printf %f".into())
         );
     }
 }

@@ -4,7 +4,7 @@ use crate::numbers::{bits, counted};
 use crate::{Report, text};
 use fpgrind_analysis::{Spot, SpotKind};
 
-/// `2 outputs lose more than 20 bits, the worst of them printf at plot.c:61 (62.0 bits)`; nothing if none does. NaN where it is
+/// `2 outputs lose more than 20 bits, the worst of them printf %f at plot.c:61 (62.0 bits)`; nothing if none does. NaN where it is
 /// wrong has lost all bits. Outputs that are wrong for suppressed reasons only are not counted.
 pub fn exceeding(report: &Report, limit: f64) -> Option<String> {
     let lost = |spot: &Spot| {
@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn only_outputs_count_and_only_beyond_the_limit() {
         let mut report = plotter();
-        let expected = "1 output loses more than 20 bits, the worst of them printf at plot.c:61 (62.0 bits)";
+        let expected = "1 output loses more than 20 bits, the worst of them printf %f at plot.c:61 (62.0 bits)";
         assert_eq!(exceeding(&report, 20.0).as_deref(), Some(expected));
         assert_eq!(exceeding(&report, 62.0), None);
         report.findings.spots[1].max_bits = 64.0;
