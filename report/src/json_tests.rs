@@ -1,9 +1,7 @@
 use super::*;
 use crate::fixtures::*;
+use crate::schema;
 use serde_json::{Value, json};
-
-#[path = "../../tests/common/schema.rs"]
-mod schema;
 
 fn parsed(report: &Report) -> Value {
     serde_json::from_str(&render(report).expect("renders")).expect("is JSON")

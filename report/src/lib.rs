@@ -123,3 +123,6 @@ pub fn read(path: &Path) -> Result<Report, String> {
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+#[path = "../../tests/common/schema.rs"]
+mod schema;

@@ -1,8 +1,6 @@
 use super::*;
 use crate::fixtures::*;
-
-#[path = "../../tests/common/schema.rs"]
-mod schema;
+use crate::schema;
 
 fn parsed(report: &Report) -> Value {
     let value = serde_json::from_str(&render(report).expect("renders")).expect("is JSON");
