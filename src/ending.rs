@@ -5,6 +5,9 @@ use fpgrind_dbt::End;
 /// fpgrind itself failed: the convention of env, nohup and timeout.
 pub const FPGRIND_FAILED: i32 = 125;
 
+/// The program succeeded, but its outputs are less accurate than --fail-on allows.
+pub const INACCURATE: i32 = 100;
+
 /// Why fpgrind ends before the program could: one sentence, and the exit status.
 #[derive(Debug)]
 pub struct Failure {

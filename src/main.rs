@@ -1,13 +1,15 @@
 //! The command line: reads the options, runs the program, says what was found, and ends as the program ended.
 
+mod diff;
 mod dump_ir;
 mod ending;
 mod isa;
 mod options;
 mod output;
+mod reports;
 mod run;
 
-use ending::{FPGRIND_FAILED, Failure};
+use ending::Failure;
 use options::{Misuse, Options};
 use output::{print, say};
 
@@ -18,16 +20,22 @@ fn main() {
             print(&text);
             return;
         }
-        Err(Misuse::Wrong(sentence)) => fail(Failure { sentence, status: FPGRIND_FAILED }),
+        Err(Misuse::Wrong(sentence)) => fail(Failure::own(sentence)),
     };
     let told = match options.command.split_first() {
-        Some((name, arguments)) if name == dump_ir::NAME => Some(dump_ir::dump(arguments)),
-        Some((name, arguments)) if name == isa::NAME => Some(isa::tell(arguments)),
+        Some((name, arguments)) if name == dump_ir::NAME => Some(well(dump_ir::dump(arguments))),
+        Some((name, arguments)) if name == isa::NAME => Some(well(isa::tell(arguments))),
+        Some((name, _)) if name == reports::NAME => Some(reports::tell(&options.command).map(|text| (text, 0))),
+        Some((name, _)) if name == diff::NAME => Some(diff::tell(&options.command)),
         _ => None,
     };
     match told {
-        Some(Ok(text)) => return print(&text),
-        Some(Err(sentence)) => fail(Failure::own(sentence)),
+        Some(Ok((text, status))) => {
+            print(&text);
+            std::process::exit(status)
+        }
+        Some(Err(Misuse::Asked(text))) => return print(&text),
+        Some(Err(Misuse::Wrong(sentence))) => fail(Failure::own(sentence)),
         None => {}
     }
     match run::run(&options) {
@@ -39,4 +47,9 @@ fn main() {
 fn fail(failure: Failure) -> ! {
     say(&failure.sentence);
     std::process::exit(failure.status)
+}
+
+/// What a command has to say, with the status of success.
+fn well(told: Result<String, String>) -> Result<(String, i32), Misuse> {
+    told.map(|text| (text, 0)).map_err(Misuse::Wrong)
 }

@@ -15,9 +15,11 @@ Examples:
   fpgrind python3 model.py --fast       any program, with options of its own
   fpgrind dump-ir ./solver main         how fpgrind reads a function (a program of that name: ./dump-ir)
   fpgrind isa                           which instructions fpgrind understands
+  fpgrind report DIR --format fpcore    a report's formats again (`fpgrind report --help` lists them)
+  fpgrind diff OLD NEW                  what is new or worse in one report than in another
 
 The program's input, output and exit status are its own; fpgrind speaks at the end, on stderr.
-Exit status: the program's; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
+Exit status: the program's; 100 if that is 0 and --fail-on finds too much error; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
 
 /// Finds the expressions behind a program's inaccurate floating-point results.
 #[derive(Parser, Debug)]
@@ -55,6 +57,10 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
+    /// Write report.json to a file as well; - is stdout, after what the program prints
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
     /// Write the summary to a file instead of stderr
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
@@ -66,6 +72,14 @@ pub struct Options {
     /// Compare what fpgrind computes with what the program did, operation by operation
     #[arg(long)]
     pub check: bool,
+
+    /// Exit with status 100 if the program succeeds but an output loses more bits than this
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = bits_of_error)]
+    pub fail_on: Option<f64>,
+
+    /// File of causes not to speak of: a line each, such as `function:csqrt file:plot.c`
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Option<PathBuf>,
 
     /// Analyse the instructions of the mathematical library too, instead of taking its functions for single operations
     #[arg(long)]
@@ -125,7 +139,7 @@ impl From<FollowChildren> for Follow {
 impl Options {
     /// The options of this process, or what to print and the status to exit with.
     pub fn read() -> Result<Options, Misuse> {
-        Options::try_parse().map_err(Misuse::from)
+        Options::try_parse().map_err(|error| Misuse::of(error, "fpgrind"))
     }
 
     pub fn analysis(&self) -> Config {
@@ -142,25 +156,29 @@ pub enum Misuse {
     Wrong(String),
 }
 
-impl From<clap::Error> for Misuse {
-    fn from(error: clap::Error) -> Misuse {
+impl Misuse {
+    /// What clap has to say of a command's arguments.
+    pub fn of(error: clap::Error, command: &str) -> Misuse {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Misuse::Asked(error.render().to_string()),
-            ErrorKind::MissingRequiredArgument => {
+            ErrorKind::MissingRequiredArgument if command == "fpgrind" => {
                 Misuse::Wrong("no program to run was named; `fpgrind --help` shows examples".into())
+            }
+            ErrorKind::MissingRequiredArgument => {
+                Misuse::Wrong(format!("`{command}` needs to be told of what; `{command} --help` says how"))
             }
             // clap explains at length; its first line is the part that says what is wrong.
             _ => {
                 let rendered = error.render().to_string();
                 let first = rendered.lines().next().unwrap_or_default();
                 let problem = first.strip_prefix("error: ").unwrap_or(first);
-                Misuse::Wrong(format!("{problem}; `fpgrind --help` lists the options"))
+                Misuse::Wrong(format!("{problem}; `{command} --help` lists the options"))
             }
         }
     }
 }
 
-fn bits_of_error(text: &str) -> Result<f64, String> {
+pub fn bits_of_error(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(bits) if (0.0..=64.0).contains(&bits) => Ok(bits),
         _ => Err("it must be a number from 0 to 64".into()),
@@ -183,7 +201,8 @@ mod tests {
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<Options, Misuse> {
-        Options::try_parse_from(std::iter::once(&"fpgrind").chain(arguments)).map_err(Misuse::from)
+        Options::try_parse_from(std::iter::once(&"fpgrind").chain(arguments))
+            .map_err(|error| Misuse::of(error, "fpgrind"))
     }
 
     fn sentence(arguments: &[&str]) -> String {

@@ -45,6 +45,34 @@ impl Summary {
     }
 }
 
+/// Where report.json goes a second time.
+pub enum Copy {
+    Stdout,
+    File(File),
+}
+
+impl Copy {
+    /// `-` is stdout.
+    pub fn open(path: &Path) -> Result<Copy, String> {
+        if path == Path::new("-") {
+            return Ok(Copy::Stdout);
+        }
+        File::create(path)
+            .map(Copy::File)
+            .map_err(|error| format!("cannot write JSON to {}: {error}; give --json another file", path.display()))
+    }
+
+    pub fn write(&mut self, text: std::io::Result<String>) {
+        let written = text.and_then(|text| match self {
+            Copy::Stdout => std::io::stdout().write_all(text.as_bytes()),
+            Copy::File(file) => file.write_all(text.as_bytes()),
+        });
+        if let Err(error) = written {
+            say(&format!("the JSON could not be written: {error}"));
+        }
+    }
+}
+
 /// Makes the folder that the user named, and tries that files can be made in it: better now than after hours.
 pub fn prepare_folder(folder: &Path) -> Result<(), String> {
     let probe = folder.join(format!(".fpgrind-{}", std::process::id()));

@@ -1,13 +1,13 @@
 //! Runs a program under the translator, with as much analysis as was asked for, and says what was found.
 
-use crate::ending::{FPGRIND_FAILED, Failure};
+use crate::ending::{FPGRIND_FAILED, Failure, INACCURATE};
 use crate::options::{Mode, Options};
-use crate::output::{Summary, default_folder, prepare_folder, say};
+use crate::output::{Copy, Summary, default_folder, prepare_folder, say};
 use fpgrind_analysis::Analysis;
 use fpgrind_analysis::log::Event;
 use fpgrind_dbt::program::{self, Program};
 use fpgrind_dbt::{End, Logging, Run};
-use fpgrind_report::{Report, RunInfo};
+use fpgrind_report::{Format, Report, RunInfo, Suppressions};
 use fpgrind_wrappers::Named;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,6 +17,11 @@ pub fn run(options: &Options) -> Result<End, Failure> {
     let program = program::resolve(options.command.clone())
         .map_err(|error| Failure { sentence: error.to_string(), status: error.exit_status() })?;
     let named = read_named(options).map_err(Failure::own)?;
+    if options.mode != Mode::Analyse
+        && (options.fail_on.is_some() || options.suppressions.is_some() || options.json.is_some())
+    {
+        return Err(Failure::own("--fail-on, --suppressions and --json need an analysis; leave --mode out".into()));
+    }
     let mut summary = Summary::open(options.log.as_deref(), options.quiet).map_err(Failure::own)?;
     match options.mode {
         Mode::Analyse => analyse(&program, options, named, &mut summary),
@@ -44,6 +49,8 @@ fn analyse(
         Some(folder) => prepare_folder(folder).map(|()| folder.clone()).map_err(Failure::own)?,
         None => default_folder(program.path.as_os_str()),
     };
+    let mut json = options.json.as_deref().map(Copy::open).transpose().map_err(Failure::own)?;
+    let suppressions = options.suppressions.as_deref().map(Suppressions::load).transpose().map_err(Failure::own)?;
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
     let logging = Logging { check: options.check, discard: false, inside_math: options.no_wrap, named };
@@ -53,15 +60,43 @@ fn analyse(
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),
         args: program.argv.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
+        directory: std::env::current_dir().ok(),
         seconds: started.elapsed().as_secs_f64(),
         notes: run.remarks,
         check: options.check,
         threshold: options.threshold,
         out: Some(folder.clone()),
     };
-    let report = write_report(folder, Report::new(findings, info));
+    let mut report = Report::new(findings, info);
+    if let Some(suppressions) = suppressions {
+        suppressions.apply(&mut report);
+    }
+    let report = write_report(folder, report);
+    if let Some(json) = &mut json {
+        json.write(fpgrind_report::render(&report, Format::Json));
+    }
     summary.write(&fpgrind_report::summary(&report));
-    Ok(if report.findings.check_failures.is_empty() { run.end } else { failed_check(run.end) })
+    Ok(judged(run.end, &report, options))
+}
+
+/// How to end where the report has something against success. The program's own failure says more, and stands.
+fn judged(end: End, report: &Report, options: &Options) -> End {
+    let mut status = 0;
+    if let Some((limit, found)) =
+        options.fail_on.and_then(|limit| Some((limit, fpgrind_report::exceeding(report, limit)?)))
+    {
+        say(&format!("{found}: failing as --fail-on {limit} asks"));
+        status = INACCURATE;
+    }
+    if !report.findings.check_failures.is_empty() {
+        // A bug of fpgrind, which the summary describes. It must not pass for success.
+        say("--check found that fpgrind computed other values than the program did; this is a bug in fpgrind");
+        status = FPGRIND_FAILED;
+    }
+    match end {
+        End::Exited(0) => End::Exited(status),
+        other => other,
+    }
 }
 
 /// What the file of `--wrap` says, for as long as the process runs.
@@ -103,15 +138,6 @@ fn write_report(folder: PathBuf, mut report: Report) -> Report {
         report.run.out = None;
     }
     report
-}
-
-/// A disagreement is a bug of fpgrind, which the summary describes. It must not pass for success.
-fn failed_check(end: End) -> End {
-    say("--check found that fpgrind computed other values than the program did; this is a bug in fpgrind");
-    match end {
-        End::Exited(0) => End::Exited(FPGRIND_FAILED),
-        other => other,
-    }
 }
 
 fn remarks_of(run: &Run) -> String {

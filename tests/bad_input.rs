@@ -86,12 +86,42 @@ fn misused_options_are_125() {
 }
 
 #[test]
+fn what_is_no_report_is_refused() {
+    let folder = scratch("bad-reports");
+    let (name, text) = (folder.to_str().expect("UTF-8"), file(&folder, "text", b"{\"version\": 1}", 0o644));
+    let binary = file(&folder, "binary", &[0xff, 0xfe, 0], 0o644);
+    assert!(refused(125, fpgrind(&["report", name])).contains("report.json"));
+    assert!(refused(125, fpgrind(&["report", "/no/such/folder"])).contains("/no/such/folder"));
+    assert!(refused(125, fpgrind(&["report", &text])).contains("version 1"));
+    assert!(refused(125, fpgrind(&["report", &binary])).contains("UTF-8"));
+    assert!(refused(125, fpgrind(&["report", "--format", "pdf", name])).contains("fpgrind report --help"));
+    assert!(refused(125, fpgrind(&["report"])).contains("fpgrind report --help"));
+    assert!(refused(125, fpgrind(&["diff", &text, &binary])).contains("version 1"));
+    assert!(refused(125, fpgrind(&["diff", name])).contains("fpgrind diff --help"));
+    assert!(refused(125, fpgrind(&["diff", "--tolerance", "-1", name, name])).contains("fpgrind diff --help"));
+}
+
+#[test]
+fn suppressions_that_make_no_sense_are_refused_with_their_line_before_the_program_starts() {
+    let folder = scratch("bad-suppressions");
+    let mark = folder.join("the-program-ran");
+    let mark = mark.to_str().expect("UTF-8");
+    let wrong = file(&folder, "known.txt", b"# known\nfunction:main\ncsqrt\n", 0o644);
+    assert!(refused(125, fpgrind(&["--suppressions", &wrong, "touch", mark])).contains("known.txt:3: \"csqrt\""));
+    assert!(refused(125, fpgrind(&["--suppressions", "/no/such/file", "touch", mark])).contains("/no/such/file"));
+    assert!(refused(125, fpgrind(&["--mode", "none", "--fail-on", "5", "touch", mark])).contains("--fail-on"));
+    assert!(refused(125, fpgrind(&["--fail-on", "-5", "touch", mark])).contains("0 to 64"));
+    assert!(!Path::new(mark).exists());
+}
+
+#[test]
 fn a_report_that_could_not_be_written_is_refused_before_the_program_starts() {
     let folder = scratch("bad-out");
     let mark = folder.join("the-program-ran");
     let mark = mark.to_str().expect("UTF-8");
     // Below a file nobody can make a folder, not even root.
     assert!(refused(125, fpgrind(&["--out", "/dev/null/report", "touch", mark])).contains("--out"));
+    assert!(refused(125, fpgrind(&["--json", "/no/such/folder/json", "touch", mark])).contains("--json"));
     assert!(refused(125, fpgrind(&["--log", "/no/such/folder/log", "touch", mark])).contains("--log"));
     assert!(!Path::new(mark).exists());
 }

@@ -80,6 +80,13 @@ impl Number {
         }
     }
 
+    /// The number of a format that is next to a decimal: what [`Number::decimal`] wrote reads back as itself. Nothing if the
+    /// text is no finite number.
+    pub fn read(text: &str, ty: Type) -> Option<Number> {
+        let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.e".contains(&byte));
+        (is_decimal && text.parse::<f64>().is_ok()).then(|| mpfr::read(&Decimal::read(text), ty))
+    }
+
     /// The fewest decimal digits that read back as this number in its format, or so many; and where the point is.
     pub fn decimal(&self, digits: Option<usize>) -> Decimal {
         match (self.ty, digits) {
@@ -110,15 +117,16 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `-1.25e-7`.
-    fn read(scientific: &str) -> Decimal {
-        let (negative, magnitude) = match scientific.strip_prefix('-') {
+    /// Reads `-1.25e-7` or `123.45`.
+    fn read(text: &str) -> Decimal {
+        let (negative, magnitude) = match text.strip_prefix('-') {
             Some(magnitude) => (true, magnitude),
-            None => (false, scientific),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         let (significand, exponent) = magnitude.split_once('e').unwrap_or((magnitude, "0"));
+        let before_point = significand.split('.').next().unwrap_or_default().len() as i64;
         let digits = significand.chars().filter(char::is_ascii_digit).collect();
-        Decimal::new(negative, digits, exponent.parse::<i64>().unwrap_or(0) + 1)
+        Decimal::new(negative, digits, exponent.parse::<i64>().unwrap_or(0).saturating_add(before_point))
     }
 
     /// Without zeros at the end.
@@ -165,6 +173,19 @@ mod tests {
         assert_eq!(least.as_f64(), None);
         assert_eq!(Number::new(Type::F16, 0x3555).decimal(None).written(true), "0.3333");
         assert_eq!(Number::from(-0.0).decimal(None).written(true), "-0");
+    }
+
+    #[test]
+    fn decimals_are_read_wherever_their_point_is() {
+        let tenth = Number::new(Type::F80, 0x3ffb_cccc_cccc_cccc_cccd);
+        for text in ["0.1", "1e-1", "0.01e1", ".1", "+0.1"] {
+            assert!(Number::read(text, Type::F80).is_some_and(|number| number.is_same(&tenth)), "{text}");
+        }
+        assert!(Number::read("-123.45", Type::F64).is_some_and(|number| number == -123.45));
+        for text in ["", "inf", "NaN", "1e", "0x1", "1 2", "--1", "1e5e5", "é"] {
+            assert!(Number::read(text, Type::F80).is_none(), "{text}");
+        }
+        assert!(Number::read("1e99999999999999999999", Type::F80).is_some());
     }
 
     proptest! {

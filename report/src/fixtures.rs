@@ -33,6 +33,7 @@ pub fn site(location: Location, function: &str, file: &str, line: u32) -> Site {
         function_offset: None,
         file: Some(format!("/home/ada/src/{file}").into()),
         line: Some(line),
+        column: Some(9),
     }
 }
 
@@ -119,12 +120,13 @@ pub fn plotter() -> Report {
     let run = RunInfo {
         program: "./plot".into(),
         args: vec!["out.ppm".into()],
+        directory: Some("/home/ada".into()),
         seconds: 4.1,
         threshold: 5.0,
         out: Some("fpgrind-plot.4711".into()),
         ..RunInfo::default()
     };
-    Report { run, findings, sites }
+    Report { run, findings, sites, ..Report::default() }
 }
 
 /// A program with these spots and no causes, in a file sum.c: the last byte of an address is its line.

@@ -7,6 +7,7 @@ use crate::ranges::pieces;
 use fpgrind_analysis::{Cause, CauseKind, Variable, is_in_fpcore, precision};
 
 pub fn render(report: &Report) -> String {
+    let report = &*report.visible();
     let mut text = String::new();
     for cause in &report.findings.causes {
         if !text.is_empty() {

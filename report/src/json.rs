@@ -1,49 +1,58 @@
 //! report.json: everything that was found, for programs to read.
 //!
-//! The schema is the types below, field for field, and [`VERSION`] is raised when a field changes its meaning or
-//! goes; new fields may come without that. Numbers are written so that reading them back as doubles gives the same
-//! doubles; NaN and the infinities, which JSON lacks, are the strings `"NaN"`, `"inf"` and `"-inf"`. A long double that is no double is a
-//! string with the digits that read back as it. Addresses and
-//! bit patterns are strings in hexadecimal, because readers of JSON may hold numbers in doubles.
+//! The schema is the types below, field for field, and docs/report.schema.json for others; [`VERSION`] is raised when a field
+//! changes its meaning or goes, while new fields may come without that. How numbers are written is told in [`values`]. All
+//! that the other formats show is here, so that they can be made again ([`read`]).
+
+mod postfix;
+mod read;
+mod values;
 
 use crate::names::{UNNAMED, infix, names};
-use crate::numbers::exact;
-use crate::{Report, Site};
+use crate::{Report, Site, ids};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::{CauseKind, SpotKind, precision};
-use serde::{Serialize, Serializer};
+pub use read::read;
+use serde::{Deserialize, Serialize};
 use std::io;
+use values::{Float, Hex, Number};
 
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub fn render(report: &Report) -> io::Result<String> {
     Ok(serde_json::to_string_pretty(&Document::of(report))? + "\n")
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+#[derive(Serialize, Deserialize)]
+struct Document {
     version: u32,
-    program: &'a str,
-    args: &'a [String],
+    program: String,
+    args: Vec<String>,
+    /// The working directory.
+    directory: Option<String>,
     /// Wall-clock time of the run.
     seconds: Number,
     /// Bits of error from which the analysis speaks of an error.
     threshold_bits: Number,
     /// Sentences about the run.
-    notes: &'a [String],
+    notes: Vec<String>,
     /// Native results were compared with predicted ones.
     check: bool,
     totals: Totals,
+    /// How many of the causes are.
+    suppressed: u64,
+    /// Suppressions that fit no cause, as `FILE:LINE`.
+    unused_suppressions: Vec<String>,
     /// Worst damage to outputs first.
-    causes: Vec<Cause<'a>>,
+    causes: Vec<Cause>,
     /// Every place where floats are printed, compared or converted to integers, wrong or not.
-    spots: Vec<Spot<'a>>,
+    spots: Vec<Spot>,
     modules: Vec<Module>,
     /// Bugs of fpgrind, found by itself.
     check_failures: Vec<CheckFailure>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Totals {
     /// Address spaces and threads analysed.
     processes: u64,
@@ -64,20 +73,26 @@ struct Totals {
 }
 
 /// An operation to which errors in results go back.
-#[derive(Serialize)]
-struct Cause<'a> {
+#[derive(Serialize, Deserialize)]
+struct Cause {
+    /// The same in every run of the program: see `ids.rs`.
+    id: String,
+    /// The suppression that fits it, as `FILE:LINE`.
+    suppressed_by: Option<String>,
     site: Location,
     /// `inaccurate`: digits are lost. `invalid`: NaN arises from numbers. `flushed`: a subnormal number was replaced by zero, as MXCSR
     /// asks for.
-    kind: &'static str,
-    operator: &'static str,
+    kind: String,
+    operator: String,
     /// Of the result, as in FPCore: `binary16`, `(float 8 16)`, `binary32`, `binary64` or `binary80`.
-    precision: &'static str,
+    precision: String,
     /// As in the text.
     expression: String,
     /// The same as the body of an FPCore.
     fpcore: String,
-    variables: Vec<Variable<'a>>,
+    /// The same, exactly: see `json/postfix.rs`.
+    postfix: String,
+    variables: Vec<Variable>,
     executions: u64,
     erroneous: u64,
     /// Bits lost by this operation itself, over the erroneous executions.
@@ -89,22 +104,23 @@ struct Cause<'a> {
     /// Bits of error that the expression alone shows at the recorded inputs.
     reproduced_bits: Number,
     /// Indices into `spots`, most error first.
-    reaches: &'a [usize],
+    reaches: Vec<usize>,
 }
 
-#[derive(Serialize)]
-struct Variable<'a> {
-    name: &'a str,
+#[derive(Serialize, Deserialize)]
+struct Variable {
+    name: String,
+    precision: String,
     seen: Ranges,
     erroneous: Ranges,
     /// At the worst execution.
     worst: Float,
     /// The function call whose result it is, if the expression ends there because FPCore has no such function.
-    stands_for: Option<&'a str>,
+    stands_for: Option<String>,
 }
 
 /// `null` where no such value occurred; otherwise the least and the greatest.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Ranges {
     negative: Option<[Number; 2]>,
     zero: bool,
@@ -112,48 +128,53 @@ struct Ranges {
     nan: bool,
 }
 
-#[derive(Serialize)]
-struct Spot<'a> {
+#[derive(Serialize, Deserialize)]
+struct Spot {
+    /// The same in every run of the program.
+    id: String,
     site: Location,
     #[serde(flatten)]
-    kind: Kind<'a>,
+    kind: Kind,
     count: u64,
     /// Executions that print too much error; for decisions, those that go the other way in the reals; for conversions,
     /// those that give another integer.
     wrong: u64,
     max_bits: Number,
     average_bits: Number,
+    /// Of the value that is printed, compared or converted.
+    precision: String,
     computed: Float,
     correct: Float,
     /// Where that number lies in the bytes written, if the program writes them as they are.
     offset: Option<u64>,
     /// How wrong values came about, where no single cause is to blame.
     expression: Option<String>,
+    postfix: Option<String>,
     accumulated_in: Vec<Location>,
     /// Indices into `causes`.
-    causes: &'a [usize],
+    causes: Vec<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum Kind<'a> {
+enum Kind {
     /// `argument` counts the floats of the call from 0.
     Output {
-        function: &'a str,
+        function: String,
         argument: u32,
         /// How it is printed, as the program says it: `%.3f`. Empty if it does not say so.
-        conversion: &'a str,
+        conversion: String,
     },
     /// `condition` as in the instruction's name: `a` for ja.
     Branch {
-        condition: &'static str,
+        condition: String,
     },
     Comparison,
     ToInteger,
 }
 
 /// Where in the program; what is not known is `null`.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Location {
     /// As in the text.
     text: String,
@@ -163,13 +184,16 @@ struct Location {
     /// The address in the module's own addressing, as `objdump` shows it.
     address: Option<Hex>,
     function: Option<String>,
+    /// Bytes from the function's symbol, where only symbols tell of the function.
+    function_offset: Option<Hex>,
     /// The full path.
     file: Option<String>,
     line: Option<u32>,
+    column: Option<u32>,
 }
 
 /// A piece of a file that was mapped as code, where it lay first.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Module {
     path: String,
     start: Hex,
@@ -177,58 +201,25 @@ struct Module {
     bias: Hex,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct CheckFailure {
     site: Location,
     native: Hex,
     predicted: Hex,
 }
 
-/// A double, exactly.
-struct Number(f64);
-
-impl Serialize for Number {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            value if value.is_nan() => serializer.serialize_str("NaN"),
-            f64::INFINITY => serializer.serialize_str("inf"),
-            f64::NEG_INFINITY => serializer.serialize_str("-inf"),
-            value => serializer.serialize_f64(value),
-        }
-    }
-}
-
-/// A float of any format, exactly.
-struct Float(analysis::Number);
-
-impl Serialize for Float {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_f64() {
-            Some(value) => Number(value).serialize(serializer),
-            None => serializer.serialize_str(&exact(self.0)),
-        }
-    }
-}
-
-struct Hex(u128);
-
-impl Serialize for Hex {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:#x}", self.0))
-    }
-}
-
-impl<'a> Document<'a> {
-    fn of(report: &'a Report) -> Document<'a> {
-        let Report { run, findings, sites } = report;
+impl Document {
+    fn of(report: &Report) -> Document {
+        let Report { run, findings, sites, suppressed, unused_suppressions } = report;
         let totals = &findings.totals;
         Document {
             version: VERSION,
-            program: &run.program,
-            args: &run.args,
+            program: run.program.clone(),
+            args: run.args.clone(),
+            directory: run.directory.as_ref().map(|path| path.to_string_lossy().into_owned()),
             seconds: Number(run.seconds),
             threshold_bits: Number(run.threshold),
-            notes: &run.notes,
+            notes: run.notes.clone(),
             check: run.check,
             totals: Totals {
                 processes: totals.processes,
@@ -242,8 +233,16 @@ impl<'a> Document<'a> {
                 skipped_bytes: totals.skipped_bytes,
                 checks: totals.checks,
             },
-            causes: findings.causes.iter().map(|cause| Cause::of(report, cause)).collect(),
-            spots: findings.spots.iter().map(|spot| Spot::of(report, spot)).collect(),
+            suppressed: suppressed.iter().flatten().count() as u64,
+            unused_suppressions: unused_suppressions.clone(),
+            causes: findings
+                .causes
+                .iter()
+                .zip(ids::causes(report))
+                .enumerate()
+                .map(|(i, (cause, id))| Cause::of(report, cause, id, suppressed.get(i).cloned().flatten()))
+                .collect(),
+            spots: findings.spots.iter().zip(ids::spots(report)).map(|(spot, id)| Spot::of(report, spot, id)).collect(),
             modules: findings
                 .modules
                 .iter()
@@ -267,38 +266,43 @@ impl<'a> Document<'a> {
     }
 }
 
-impl<'a> Cause<'a> {
-    fn of(report: &Report, cause: &'a analysis::Cause) -> Cause<'a> {
+impl Cause {
+    fn of(report: &Report, cause: &analysis::Cause, id: String, suppressed_by: Option<String>) -> Cause {
         Cause {
+            id,
+            suppressed_by,
             site: Location::of(&report.sites.instruction(cause.location)),
             kind: match cause.kind {
                 CauseKind::Inaccurate => "inaccurate",
                 CauseKind::Invalid => "invalid",
                 CauseKind::Flushed => "flushed",
-            },
-            operator: cause.operator.name(),
-            precision: precision(cause.ty),
+            }
+            .into(),
+            operator: cause.operator.name().into(),
+            precision: precision(cause.ty).into(),
             expression: infix(cause),
             fpcore: cause.expr.fpcore(&names(cause), cause.ty),
+            postfix: postfix::write(&cause.expr),
             variables: cause
                 .variables
                 .iter()
                 .map(|variable| Variable {
-                    name: &variable.name,
+                    name: variable.name.clone(),
+                    precision: precision(variable.worst.ty).into(),
                     seen: Ranges::of(&variable.seen),
                     erroneous: Ranges::of(&variable.erroneous),
-                    worst: Float(variable.worst),
-                    stands_for: variable.stands_for.as_deref(),
+                    worst: Float::of(variable.worst),
+                    stands_for: variable.stands_for.clone(),
                 })
                 .collect(),
             executions: cause.executions,
             erroneous: cause.erroneous,
             max_bits: Number(cause.max_bits),
             average_bits: Number(cause.average_bits),
-            computed: Float(cause.computed),
-            correct: Float(cause.correct),
+            computed: Float::of(cause.computed),
+            correct: Float::of(cause.correct),
             reproduced_bits: Number(cause.reproduced_bits),
-            reaches: &cause.reaches,
+            reaches: cause.reaches.clone(),
         }
     }
 }
@@ -315,15 +319,16 @@ impl Ranges {
     }
 }
 
-impl<'a> Spot<'a> {
-    fn of(report: &Report, spot: &'a analysis::Spot) -> Spot<'a> {
+impl Spot {
+    fn of(report: &Report, spot: &analysis::Spot, id: String) -> Spot {
         Spot {
+            id,
             site: Location::of(&report.sites.spot(spot)),
             kind: match &spot.kind {
                 SpotKind::Output { function, argument, conversion } => {
-                    Kind::Output { function, argument: *argument, conversion }
+                    Kind::Output { function: function.clone(), argument: *argument, conversion: conversion.clone() }
                 }
-                SpotKind::Branch { cond } => Kind::Branch { condition: cond.name() },
+                SpotKind::Branch { cond } => Kind::Branch { condition: cond.name().into() },
                 SpotKind::Mask => Kind::Comparison,
                 SpotKind::ToInt => Kind::ToInteger,
             },
@@ -331,12 +336,14 @@ impl<'a> Spot<'a> {
             wrong: spot.wrong,
             max_bits: Number(spot.max_bits),
             average_bits: Number(spot.average_bits),
-            computed: Float(spot.computed),
-            correct: Float(spot.correct),
+            precision: precision(spot.computed.ty).into(),
+            computed: Float::of(spot.computed),
+            correct: Float::of(spot.correct),
             offset: spot.offset,
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
+            postfix: spot.expr.as_ref().map(postfix::write),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
-            causes: &spot.causes,
+            causes: spot.causes.clone(),
         }
     }
 }
@@ -350,8 +357,10 @@ impl Location {
             module: site.module.as_ref().map(text),
             address: site.module.as_ref().map(|_| Hex(site.address.into())),
             function: site.function.clone(),
+            function_offset: site.function_offset.map(|offset| Hex(offset.into())),
             file: site.file.as_ref().map(text),
             line: site.line,
+            column: site.column,
         }
     }
 }
@@ -359,3 +368,7 @@ impl Location {
 #[cfg(test)]
 #[path = "json_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "json/round_trip_tests.rs"]
+mod round_trip_tests;

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixtures::*;
+use crate::schema;
 use serde_json::{Value, json};
 
 fn parsed(report: &Report) -> Value {
@@ -14,7 +15,7 @@ fn everything_in_the_findings_is_in_the_json() {
     report.findings.check_failures =
         vec![analysis::CheckFailure { location: at(MAIN), native: u128::MAX, predicted: 0 }];
     let value = parsed(&report);
-    assert_eq!(value["version"], 2);
+    assert_eq!(value["version"], VERSION);
     assert_eq!(value["program"], "./plot");
     assert_eq!(value["args"], json!(["out.ppm"]));
     assert_eq!(value["totals"]["operations"], 61_204_118);
@@ -24,7 +25,7 @@ fn everything_in_the_findings_is_in_the_json() {
         cause["site"],
         json!({
             "text": "csqrt (plot.c:24)", "pc": "0x401136", "module": "/home/ada/plot", "address": "0x1136",
-            "function": "csqrt", "file": "/home/ada/src/plot.c", "line": 24
+            "function": "csqrt", "function_offset": null, "file": "/home/ada/src/plot.c", "line": 24, "column": 9
         })
     );
     assert_eq!(cause["kind"], "inaccurate");
@@ -90,5 +91,26 @@ fn an_unknown_place_is_null_and_not_invented() {
     assert_eq!(site["text"], "0x401136");
     for field in ["module", "address", "function", "file", "line"] {
         assert_eq!(site[field], Value::Null, "{field}");
+    }
+}
+
+#[test]
+fn every_kind_of_spot_cause_and_number_is_as_the_schema_says() {
+    let schema: Value = serde_json::from_str(include_str!("../../docs/report.schema.json")).expect("is JSON");
+    let mut report = plotter();
+    let third = analysis::Number::new(fpgrind_ir::Type::F80, 0x3ffd_aaaa_aaaa_aaaa_aaab);
+    for (kind, number) in [(CauseKind::Invalid, f64::NAN.into()), (CauseKind::Flushed, third)] {
+        report.findings.causes.push(analysis::Cause { kind, computed: number, ..cause() });
+    }
+    for kind in [SpotKind::Mask, SpotKind::ToInt] {
+        let expr = Some(csqrt());
+        let accumulated_in = vec![at(CSQRT), analysis::Location::outside_files(0x7000)];
+        report.findings.spots.push(analysis::Spot { kind, expr, accumulated_in, ..branch(MAIN, 1, 1) });
+    }
+    report.findings.causes[1].max_bits = f64::INFINITY;
+    report.findings.check_failures =
+        vec![analysis::CheckFailure { location: at(MAIN), native: u128::MAX, predicted: 0 }];
+    for report in [report, Report::default(), without_causes(vec![printed(1, 2, 1, 3.0)])] {
+        assert_eq!(schema::violations(&schema, &parsed(&report)), Vec::<String>::new());
     }
 }

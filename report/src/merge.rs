@@ -52,6 +52,8 @@ fn absorb(into: &mut Cause, other: Cause) {
     let (weight, other_weight) = (into.erroneous as f64, other.erroneous as f64);
     into.average_bits =
         (into.average_bits * weight + other.average_bits * other_weight) / (weight + other_weight).max(1.0);
+    // Of the copies one speaks for all, the same in every run.
+    into.location = into.location.min(other.location);
     into.executions += other.executions;
     into.erroneous += other.erroneous;
     into.reproduced_bits = into.reproduced_bits.max(other.reproduced_bits);

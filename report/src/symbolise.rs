@@ -25,6 +25,7 @@ pub struct Site {
     pub function_offset: Option<u64>,
     pub file: Option<PathBuf>,
     pub line: Option<u32>,
+    pub column: Option<u32>,
 }
 
 impl Site {
@@ -178,7 +179,7 @@ fn find_line(loader: &Loader, probe: u64, site: &mut Site) -> bool {
     let Ok(mut frames) = loader.find_frames(probe) else { return false };
     let mut found = false;
     while let Ok(Some(frame)) = frames.next() {
-        let Some((file, line)) = frame.location.and_then(|location| Some((location.file?, location.line))) else {
+        let Some((file, location)) = frame.location.and_then(|location| Some((location.file?, location))) else {
             continue;
         };
         let is_users = !TOOLCHAINS.iter().any(|toolchain| file.starts_with(toolchain));
@@ -188,7 +189,9 @@ fn find_line(loader: &Loader, probe: u64, site: &mut Site) -> bool {
         found = true;
         site.file = Some(PathBuf::from(file));
         // Line 0 marks code that belongs to no line (DWARF 5, 6.2.2).
-        site.line = line.filter(|line| *line != 0);
+        site.line = location.line.filter(|line| *line != 0);
+        // Column 0 is the whole line.
+        site.column = location.column.filter(|column| *column != 0 && site.line.is_some());
         site.function = frame
             .function
             .and_then(|function| Some(demangled(&function.raw_name().ok()?)))

@@ -20,7 +20,7 @@ const MAX_EXPRESSION: usize = 240;
 const MAX_REACHED: usize = 4;
 
 pub fn summary(report: &Report) -> String {
-    render(report, SUMMARY_ENTRIES)
+    render(report, SUMMARY_ENTRIES) + &pointer(report)
 }
 
 pub fn full(report: &Report) -> String {
@@ -29,8 +29,10 @@ pub fn full(report: &Report) -> String {
 }
 
 fn render(report: &Report, limit: usize) -> String {
+    let suppressed = report.suppressed_count().map(|count| format!(", {count}")).unwrap_or_default();
+    let report = &*report.visible();
     let findings = &report.findings;
-    let mut text = format!("fpgrind: {}   ({})\n", headline(report), effort(report));
+    let mut text = format!("fpgrind: {}{suppressed}   ({})\n", headline(report), effort(report));
     let accumulated: Vec<&Spot> =
         findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty()).collect();
     for (i, cause) in findings.causes.iter().take(limit).enumerate() {
@@ -58,9 +60,15 @@ fn render(report: &Report, limit: usize) -> String {
     if !notes.is_empty() {
         let _ = writeln!(text, "\n  {}", notes.join("\n  "));
     }
+    text
+}
+
+/// Where the summary says that there is more.
+fn pointer(report: &Report) -> String {
+    let mut text = String::new();
     if let Some(out) = &report.run.out {
         let _ = write!(text, "\ndetails: {}", out.join("report.txt").display());
-        if !findings.causes.is_empty() {
+        if !report.visible().findings.causes.is_empty() {
             let _ = write!(text, "    for Herbie: {}", out.join("causes.fpcore").display());
         }
         text += "\n";
@@ -134,7 +142,7 @@ fn cut(expression: String) -> String {
 }
 
 /// `loses up to 53.0 bits, 31.4 on average, in 4,096 of 65,536 executions`
-fn damage(report: &Report, cause: &Cause) -> String {
+pub fn damage(report: &Report, cause: &Cause) -> String {
     let how_often = match cause.executions {
         1 => "in its only execution".to_string(),
         executions => format!("in {} of {} executions", count(cause.erroneous), count(executions)),
@@ -198,7 +206,7 @@ fn worst(cause: &Cause) -> String {
 }
 
 /// `printf %.3f at plot.c:61 (62.0 bits: prints 0, correct 2) and a branch at plot.c:40 (12 of 65,536 go the other way)`
-fn reached(report: &Report, cause: &Cause) -> Option<String> {
+pub fn reached(report: &Report, cause: &Cause) -> Option<String> {
     let mut places: Vec<(String, String)> = Vec::new();
     for spot in cause.reaches.iter().filter_map(|index| report.findings.spots.get(*index)) {
         let place = format!("{} at {}", spot_noun(spot, "a "), report.sites.spot(spot).short());
@@ -217,7 +225,7 @@ fn reached(report: &Report, cause: &Cause) -> Option<String> {
     (!texts.is_empty()).then(|| listed(&texts))
 }
 
-fn spot_noun(spot: &Spot, article: &str) -> String {
+pub fn spot_noun(spot: &Spot, article: &str) -> String {
     match &spot.kind {
         SpotKind::Output { function, conversion, .. } if conversion.is_empty() => function.clone(),
         SpotKind::Output { function, conversion, .. } => format!("{function} {conversion}"),
@@ -239,7 +247,7 @@ fn shown(spot: &Spot) -> String {
     }
 }
 
-fn extent(spot: &Spot) -> String {
+pub fn extent(spot: &Spot) -> String {
     let (wrong, count) = (count(spot.wrong), count(spot.count));
     let one = spot.wrong == 1;
     match spot.kind {
@@ -256,7 +264,7 @@ fn extent(spot: &Spot) -> String {
 }
 
 /// A wrong result that no candidate cause reaches: small errors that add up, or a decision between near equals.
-fn describe_accumulation(report: &Report, spot: &Spot) -> String {
+pub fn describe_accumulation(report: &Report, spot: &Spot) -> String {
     let what = format!("{} at {}", spot_noun(spot, "the "), report.sites.spot(spot).short());
     let how_often = format!("in {} of {}", count(spot.wrong), counted(spot.count, "execution", "executions"));
     let (computed, correct) = short_pair(spot.computed, spot.correct);
@@ -324,6 +332,7 @@ fn looked_at(report: &Report) -> String {
 fn notes(report: &Report) -> Vec<String> {
     let totals = &report.findings.totals;
     let mut notes: Vec<String> = report.run.notes.iter().map(|note| format!("note: {note}")).collect();
+    notes.extend(report.unused_suppressions.iter().map(|entry| format!("note: {entry} suppresses nothing")));
     if totals.corrupt_records > 0 {
         notes.push(format!(
             "note: {} of the log could not be read, {} skipped: what happened there is missing above",

@@ -6,6 +6,7 @@
 pub mod expression;
 pub mod guests;
 pub mod report;
+pub mod schema;
 
 use std::ffi::OsStr;
 use std::io::Write;

@@ -1,11 +1,12 @@
 //! A guest program's report, with the questions that tests ask of it.
 
-use super::{Outcome, build, expression, fpgrind, native, run, scratch};
+use super::{FPGRIND, Outcome, build, expression, fpgrind, native, run, schema, scratch};
 use fpbench::domains::{Native, Native64};
 use fpbench::truth::{bits_of_error, truth};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::process::Command;
 
 pub struct Report {
     /// Which program, how built: to be shown when a test fails.
@@ -48,6 +49,7 @@ fn analyse_as<S: AsRef<OsStr>>(of: String, command: &[S], options: &[&str]) -> R
     assert_eq!(json["totals"]["corrupt_records"], 0, "{of}");
     let report = Report { of, json, outcome, folder };
     report.assert_claims_hold();
+    report.assert_can_be_made_again();
     report
 }
 
@@ -79,6 +81,21 @@ impl Report {
             let truth = truth(&core, &inputs, core.precision, 10_000).expect("a straight line ends");
             let shown = bits_of_error(truth.native, truth.correct, core.precision);
             assert!(shown > 5.0 || claimed < 5.0, "{}: {shown} bits shown, {claimed} claimed: {cause:#}", self.of);
+        }
+    }
+
+    /// report.json is as its schema says, and has in it what the other files show.
+    fn assert_can_be_made_again(&self) {
+        let schema = serde_json::from_str(include_str!("../../docs/report.schema.json")).expect("the schema is JSON");
+        assert_eq!(schema::violations(&schema, &self.json), Vec::<String>::new(), "{}", self.of);
+        let files =
+            [("text", "report.txt"), ("json", "report.json"), ("fpcore", "causes.fpcore"), ("sarif", "report.sarif")];
+        for (format, file) in files {
+            let mut again = Command::new(FPGRIND);
+            again.args(["report", "--format", format]).arg(&self.folder);
+            let again = run(again, b"");
+            let written = std::fs::read_to_string(self.folder.join(file)).expect("all files are written");
+            assert_eq!((again.stdout, again.stderr.as_str(), again.status), (written, "", 0), "{}: {file}", self.of);
         }
     }
 

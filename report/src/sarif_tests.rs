@@ -1,0 +1,73 @@
+use super::*;
+use crate::fixtures::*;
+use crate::schema;
+
+fn parsed(report: &Report) -> Value {
+    let value = serde_json::from_str(&render(report).expect("renders")).expect("is JSON");
+    let required = serde_json::from_str(include_str!("../../tests/sarif.schema.json")).expect("is JSON");
+    assert_eq!(schema::violations(&required, &value), Vec::<String>::new());
+    value
+}
+
+#[test]
+fn a_cause_is_a_result_at_its_line_with_its_way_to_what_it_reaches() {
+    let value = parsed(&plotter());
+    let run = &value["runs"][0];
+    let [result] = run["results"].as_array().unwrap().as_slice() else { panic!("{run:#}") };
+    assert_eq!((&result["ruleId"], &result["level"]), (&json!("lost-digits"), &json!("error")));
+    assert_eq!(run["tool"]["driver"]["rules"][result["ruleIndex"].as_u64().unwrap() as usize]["id"], result["ruleId"]);
+    assert_eq!(result["partialFingerprints"][FINGERPRINT], json!(ids::causes(&plotter())[0]));
+    let at = &result["locations"][0]["physicalLocation"];
+    assert_eq!(at["artifactLocation"], json!({"uri": "src/plot.c", "uriBaseId": "SRCROOT"}));
+    assert_eq!(at["region"], json!({"startLine": 24, "startColumn": 9}));
+    assert_eq!(run["originalUriBaseIds"]["SRCROOT"]["uri"], "file:///home/ada/");
+    let flows = result["codeFlows"].as_array().unwrap();
+    assert_eq!(flows.len(), 2);
+    let steps = &flows[0]["threadFlows"][0]["locations"];
+    assert_eq!(steps[0]["location"]["physicalLocation"]["region"]["startLine"], 24);
+    assert_eq!(steps[1]["location"]["physicalLocation"]["region"]["startLine"], 61);
+    let message = result["message"]["text"].as_str().unwrap();
+    assert!(message.starts_with("sqrt(x*x + y*y) - x loses up to 53.0 bits"), "{message}");
+}
+
+#[test]
+fn levels_follow_the_damage() {
+    let mut report = plotter();
+    let level = |report: &Report| parsed(report)["runs"][0]["results"][0]["level"].clone();
+    report.findings.spots[0].max_bits = 26.4;
+    assert_eq!(level(&report), "warning");
+    report.findings.spots[0].correct = f64::NAN.into();
+    assert_eq!(level(&report), "error");
+    for spot in &mut report.findings.spots {
+        spot.wrong = 0;
+    }
+    assert_eq!(level(&report), "note");
+}
+
+#[test]
+fn a_wrong_result_without_a_cause_is_a_result_of_its_own() {
+    let value = parsed(&without_causes(vec![printed(0x1000 + 12, 1, 1, 20.1), printed(0x1000 + 13, 1, 0, 0.0)]));
+    let results = value["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert_eq!((&results[0]["ruleId"], &results[0]["level"]), (&json!("accumulated-error"), &json!("warning")));
+    assert_eq!(results[0]["locations"][0]["physicalLocation"]["region"]["startLine"], 12);
+}
+
+#[test]
+fn places_outside_the_directory_are_absolute_and_unknown_ones_have_no_file() {
+    let mut report = plotter();
+    let uri = |report: &Report| {
+        parsed(report)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"].clone()
+    };
+    report.sites.instructions.get_mut(&at(CSQRT)).unwrap().file = Some("/opt/a b/./x/../ü.c".into());
+    assert_eq!(uri(&report), json!({"uri": "file:///opt/a%20b/%C3%BC.c"}));
+    report.sites.instructions.get_mut(&at(CSQRT)).unwrap().file = Some("src/./plot.c".into());
+    assert_eq!(uri(&report), json!({"uri": "src/plot.c"}));
+    report.sites.instructions.get_mut(&at(CSQRT)).unwrap().file = None;
+    assert_eq!(uri(&report), json!({"uri": "plot", "uriBaseId": "SRCROOT"}));
+    report.sites = Default::default();
+    assert_eq!(uri(&report), Value::Null);
+    report.run.directory = None;
+    parsed(&report);
+    parsed(&Report::default());
+}
