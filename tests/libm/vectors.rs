@@ -124,7 +124,7 @@ pub fn check() -> Outcome {
                     size += bytes as u64;
                 }
             }
-            let _ = write!(calls, "    f{number}();\n");
+            let _ = writeln!(calls, "    f{number}();");
         }
     }
     let text = format!(

@@ -15,7 +15,7 @@ mod quiet;
 
 pub use call::{CallState, Memory};
 pub use copies::{Copy, copy};
-pub use math::{Argument, At, Kind, Math, Outcome, is_reserved, math};
+pub use math::{Argument, At, Kind, Math, Outcome, is_extension, is_reserved, math};
 pub use named::Named;
 pub use outputs::{OUTPUT_NAMES, OutputFunction, Passing, arguments, output, output_call};
 pub use quiet::{is_math_module, is_quiet_module};

@@ -46,9 +46,9 @@ pub unsafe fn apply(operator: Operator, r: &mut mpfr_t, args: &[*const mpfr_t]) 
         let number = |re: *const mpfr_t, im: *const mpfr_t| mpc_t { re: *re, im: *im };
         let mut result = Complex::new(r.prec);
         let to = &mut result.0;
-        let part = match args {
-            &[re, im] => of_one(operator, to, &number(re, im)),
-            &[re, im, re2, im2] => of_two(operator, to, &number(re, im), &number(re2, im2)),
+        let part = match *args {
+            [re, im] => of_one(operator, to, &number(re, im)),
+            [re, im, re2, im2] => of_two(operator, to, &number(re, im), &number(re2, im2)),
             _ => None,
         };
         match part {
