@@ -117,7 +117,8 @@ fn long_soak() {
     }
     let folder = common::scratch("soak-analysed");
     let folder = folder.to_str().expect("UTF-8");
-    for (kind, count) in [("signals", 2000), ("forks", 400), ("threads", 200), ("loads", 100)] {
+    // Half of each is more than the analysis needs to have met all that it keeps: every place where threads are interrupted, and samples.
+    for (kind, count) in [("signals", 20_000), ("forks", 4000), ("threads", 2000), ("loads", 100)] {
         soaks(&["--quiet", "--out", folder], kind, count, &plugins);
     }
 }

@@ -7,7 +7,7 @@ use crate::Config;
 use crate::findings::{CheckFailure, Findings, Totals};
 use crate::guests::{Guests, Unknown};
 use crate::location::Locations;
-use crate::log::{self, Event, Output};
+use crate::log::{self, Bytes, Event, Output};
 use crate::mpfr::Mpfr;
 use crate::operation::Operations;
 use crate::program::Program;
@@ -84,6 +84,8 @@ impl<R: Real> Analysis<R> {
             Event::ProcessEnded(process) => guests.end_process(process),
             Event::Module { process, module } => guests.map(process, &module, &mut books.locations),
             Event::Unmapped { process, start, end } => guests.unmap(process, start, end),
+            Event::Overwritten { process, start, end } => guests.overwrite(process, start, end),
+            Event::Moved { process, start, end, to } => guests.remap(process, start..end, to),
             Event::Block { process, number, block } => self.block(process, number, &block),
             Event::OutputFunction(number, name) => {
                 books.output_functions.insert(number, name);
@@ -125,7 +127,7 @@ impl<R: Real> Analysis<R> {
         let Books { operations, spots, locations, .. } = &mut self.books;
         let locate = |pc| locations.number(mappings.instruction(pc));
         match Program::new(block, locate, &mut operations.sites, spots) {
-            Some(program) if number != log::OUTPUT => {
+            Some(program) if ![log::OUTPUT, log::BYTES].contains(&number) => {
                 self.programs.insert(number, program);
                 Ok(())
             }
@@ -153,6 +155,11 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
     if number == log::OUTPUT {
         let (output, length) = Output::decode(bytes)?;
         running.output(output);
+        return Some(length);
+    }
+    if number == log::BYTES {
+        let (bytes, length) = Bytes::decode(bytes)?;
+        running.bytes(&bytes);
         return Some(length);
     }
     let program = programs.get(&number)?;

@@ -95,6 +95,8 @@ pub struct Spot {
     /// At the worst execution: the value (a decision's left operand) and what it is in the reals.
     pub computed: Number,
     pub correct: Number,
+    /// Where in the bytes that were written out that number lies, if it was written so.
+    pub offset: Option<u64>,
     /// How the wrong values came about, generalised over them; shown where no single cause is to blame.
     pub expr: Option<Expr>,
     /// The operations behind a wrong value without a cause, most frequent first.
@@ -105,11 +107,12 @@ pub struct Spot {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SpotKind {
-    /// An argument of an output function: its name, the argument's place among the floats printed (from 0), its conversion.
+    /// An argument of an output function: its name, the argument's place among the floats printed (from 0), how it is printed if that is
+    /// said (`%.3f`).
     Output {
         function: String,
         argument: u32,
-        conversion: char,
+        conversion: String,
     },
     Branch {
         cond: Cond,

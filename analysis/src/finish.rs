@@ -84,6 +84,7 @@ fn spot(state: &SpotState, locations: &Locations) -> Spot {
         average_bits: state.sum_bits / state.wrong.max(1) as f64,
         computed: state.computed,
         correct: state.correct,
+        offset: state.offset,
         expr: state.general.as_ref().map(Generaliser::one_turn),
         accumulated_in: state.accumulated_in(locations),
         causes: Vec::new(),

@@ -1,5 +1,6 @@
 //! The guest's processes and threads, and what the analysis knows of each.
 
+use crate::heap::Heap;
 use crate::location::{Locations, Mappings};
 use crate::log::Module;
 use crate::memory::{Memory, Pages};
@@ -8,12 +9,14 @@ use crate::registers::Registers;
 use crate::trace::Term;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// An address space.
 pub struct Process<R> {
     pub memory: Memory<R>,
     pub mappings: Mappings,
     pub saved: Saved<R>,
+    pub heap: Heap,
 }
 
 /// Registers that were saved to memory as a whole, by where: the newest of them.
@@ -90,13 +93,17 @@ impl<R> Guests<R> {
         let maker = forked_from.and_then(|maker| self.processes.get(&self.threads.get(&maker)?.process));
         let is_strange = forked_from.is_some() && maker.is_none();
         let process = match maker {
-            Some(maker) => {
-                Process { memory: maker.memory.clone(), mappings: maker.mappings.clone(), saved: maker.saved.clone() }
-            }
+            Some(maker) => Process {
+                memory: maker.memory.clone(),
+                mappings: maker.mappings.clone(),
+                saved: maker.saved.clone(),
+                heap: maker.heap.clone(),
+            },
             None => Process {
                 memory: Memory::new(&self.pages),
                 mappings: Mappings::default(),
                 saved: Saved(VecDeque::new()),
+                heap: Heap::default(),
             },
         };
         self.processes.insert(number, process);
@@ -138,7 +145,23 @@ impl<R> Guests<R> {
     }
 
     pub fn unmap(&mut self, process: u32, start: u64, end: u64) -> Result<(), Unknown> {
-        self.processes.get_mut(&process).ok_or(Unknown)?.mappings.unmap(start, end);
+        let process = self.processes.get_mut(&process).ok_or(Unknown)?;
+        process.mappings.unmap(start, end);
+        process.memory.clear(start, end.saturating_sub(start));
+        Ok(())
+    }
+
+    pub fn overwrite(&mut self, process: u32, start: u64, end: u64) -> Result<(), Unknown> {
+        let memory = &mut self.processes.get_mut(&process).ok_or(Unknown)?.memory;
+        memory.clear(start, end.saturating_sub(start));
+        Ok(())
+    }
+
+    pub fn remap(&mut self, process: u32, from: Range<u64>, to: u64) -> Result<(), Unknown> {
+        let memory = &mut self.processes.get_mut(&process).ok_or(Unknown)?.memory;
+        let length = from.end.saturating_sub(from.start);
+        memory.copy(to, from.start, length);
+        memory.clear(from.start, length);
         Ok(())
     }
 

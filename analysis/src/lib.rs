@@ -18,6 +18,7 @@ mod findings;
 mod finish;
 mod format;
 mod guests;
+mod heap;
 mod influence;
 mod location;
 pub mod log;

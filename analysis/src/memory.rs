@@ -220,6 +220,12 @@ impl<R> Memory<R> {
 
     /// So many bytes were written by something unknown. The work is bounded as in a copy.
     pub fn clear(&mut self, address: u64, length: u64) {
+        // Most memory has no floats in it.
+        let page = address / PAGE;
+        if address.saturating_add(length) / PAGE == page && self.pages.get(&page).is_none_or(|page| page.occupied == 0)
+        {
+            return;
+        }
         for (number, slots) in self.pages_within(address, length) {
             let Some(page) = self.page_with(number, slots.clone()) else { continue };
             for slot in slots {
@@ -228,6 +234,28 @@ impl<R> Memory<R> {
                 }
             }
         }
+    }
+
+    /// The floats that lie wholly in so many bytes, by their addresses, in no particular order.
+    pub fn shadows_within(&self, address: u64, length: u64) -> Vec<(u64, Rc<Node<R>>)> {
+        let mut found = Vec::new();
+        for (number, slots) in self.pages_within(address, length) {
+            let page = &self.pages[&number];
+            for slot in slots {
+                let begins = begin_of(number, slot, page);
+                let part = &page.parts[slot];
+                let whole = match part {
+                    Part::Shadow(node) if !part.is_of_halves() => Some((begins, node)),
+                    _ => None,
+                };
+                let halves = (0..).step_by(2).zip(part.halves()).filter_map(|(at, half)| Some((begins + at, half?)));
+                let inside = |(at, node): &(u64, &Rc<Node<R>>)| {
+                    at.checked_sub(address).is_some_and(|d| d.saturating_add(node.ty.bytes() as u64) <= length)
+                };
+                found.extend(whole.into_iter().chain(halves).filter(inside).map(|(at, node)| (at, node.clone())));
+            }
+        }
+        found
     }
 
     /// As memmove. The work is bounded by the shadows that exist, whatever the length says.

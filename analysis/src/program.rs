@@ -190,6 +190,12 @@ pub enum Step {
         len: Index,
         unit: u8,
     },
+    Allocate {
+        at: Index,
+        size: Index,
+        count: Option<Index>,
+        old: Option<Index>,
+    },
     Enter {
         args: Vec<(Index, Type)>,
         caller: Index,
@@ -355,6 +361,12 @@ fn step<R: Real>(
         Op::Copy { dst, src, len, unit } => {
             Step::Copy { dst: dst.index(), src: src.index(), len: len.index(), unit: *unit }
         }
+        Op::Allocate { at, size, count, old } => Step::Allocate {
+            at: at.index(),
+            size: size.index(),
+            count: count.map(|count| count.index()),
+            old: old.map(|old| old.index()),
+        },
         Op::Enter { args, caller } => Step::Enter {
             args: args.iter().map(|arg| Some((arg.index(), type_of(*arg)?))).collect::<Option<_>>()?,
             caller: caller.index(),

@@ -6,7 +6,7 @@ use crate::findings::{CheckFailure, SpotKind};
 use crate::format;
 use crate::guests::{Call, Process, Thread};
 use crate::location::LocationId;
-use crate::log::{Origin, Output};
+use crate::log::{Bytes, Origin, Output};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Request, each};
@@ -92,12 +92,9 @@ impl<R: Real> Running<'_, R> {
         let function = books.output_functions.get(&output.function).cloned();
         let function = function.unwrap_or_else(|| "an output function".into());
         let at = books.locations.number(process.mappings.return_address(output.pc));
-        for (argument, arg) in output.args.iter().enumerate() {
-            let kind = SpotKind::Output {
-                function: function.clone(),
-                argument: argument as u32,
-                conversion: arg.conversion as char,
-            };
+        for arg in &output.args {
+            let (argument, conversion) = (arg.argument, arg.conversion.text());
+            let kind = SpotKind::Output { function: function.clone(), argument, conversion };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
                 (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale),
@@ -114,6 +111,37 @@ impl<R: Real> Running<'_, R> {
                 influences: term.influences(),
             };
             books.spots.visit(spot, visit, &mut books.operations.sets);
+        }
+    }
+
+    /// Memory that is written out as it is: the floats in it whose shadows still are those of these bytes.
+    pub fn bytes(&mut self, written: &Bytes) {
+        let Running { process, books, .. } = self;
+        let function = books.output_functions.get(&written.function).cloned();
+        let function = function.unwrap_or_else(|| "an output function".into());
+        let mut spot = None;
+        let mut shadows = process.memory.shadows_within(written.address, written.bytes.len() as u64);
+        shadows.sort_unstable_by_key(|(address, _)| *address);
+        for (address, node) in shadows {
+            let at = (address - written.address) as usize;
+            let mut bits = [0; 16];
+            let Some(bytes) = written.bytes.get(at..at + node.ty.bytes()) else { continue };
+            bits[..bytes.len()].copy_from_slice(bytes);
+            if u128::from_le_bytes(bits) != node.bits.get() {
+                continue;
+            }
+            let spot = *spot.get_or_insert_with(|| {
+                let at = books.locations.number(process.mappings.return_address(written.pc));
+                let kind = SpotKind::Output { function: function.clone(), argument: 0, conversion: String::new() };
+                books.spots.number(at, kind)
+            });
+            books.spots.execute(spot);
+            let term = Term::Node(node);
+            let wrong = books.operations.is_error(term.ulps());
+            let visit = Visit { wrong, culprit: &term, shown: &term, influences: term.influences() };
+            if books.spots.visit(spot, visit, &mut books.operations.sets) {
+                books.spots.spots[spot].offset = Some(written.offset + at as u64);
+            }
         }
     }
 
@@ -147,7 +175,7 @@ impl<R: Real> Running<'_, R> {
                 let words = frame.values[*image].bits;
                 let number = top_of(words).wrapping_add(*number);
                 frame.values[index] = match live {
-                    _ if is_empty(words, number) => Value::plain(INDEFINITE),
+                    _ if is_empty(words, number) => Value::plain(fpgrind_ir::X87_INDEFINITE),
                     true => thread.registers.x87(number, bits, &mut totals.stale_shadows),
                     false => Value::plain(bits),
                 };
@@ -285,6 +313,10 @@ impl<R: Real> Running<'_, R> {
                 let bytes = frame.word(*len).saturating_mul(*unit as u64);
                 process.memory.copy(frame.word(*dst), frame.word(*src), bytes);
             }
+            Step::Allocate { at, size, count, old } => {
+                let bytes = frame.word(*size).saturating_mul(count.map_or(1, |count| frame.word(count)));
+                process.allocate(frame.word(*at), old.map_or(0, |old| frame.word(old)), bytes);
+            }
             Step::Enter { args, caller } => {
                 let args = args.iter().map(|(arg, ty)| frame.term(*arg, *ty)).collect();
                 // The call ends where it returns to: one byte before is inside it.
@@ -396,9 +428,6 @@ impl<R: Real> Running<'_, R> {
         native
     }
 }
-
-/// The NaN that is read from an empty register of the x87 (SDM volume 1, "Stack Overflow or Underflow Exception").
-const INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
 
 /// The top of the x87's stack, out of an image's first eight bytes.
 fn top_of(words: u128) -> u8 {

@@ -24,6 +24,8 @@ pub struct SpotState {
     pub sum_bits: f64,
     pub computed: Number,
     pub correct: Number,
+    /// Where in the bytes that were written out that number lies, if it was written so.
+    pub offset: Option<u64>,
     /// Over the wrong executions.
     pub influences: Influences,
     /// What wrong executions without a cause have in common.
@@ -70,6 +72,7 @@ impl Spots {
                 sum_bits: 0.0,
                 computed: Number::from(0.0),
                 correct: Number::from(0.0),
+                offset: None,
                 influences: Influences::NONE,
                 general: None,
                 uncaused: 0,
@@ -89,19 +92,20 @@ impl Spots {
         spot.count += 1;
     }
 
-    /// Books what an execution that was counted came to.
-    pub fn visit<R>(&mut self, number: usize, visit: Visit<'_, R>, sets: &mut Sets) {
+    /// Books what an execution that was counted came to. Is it the one that is shown?
+    pub fn visit<R>(&mut self, number: usize, visit: Visit<'_, R>, sets: &mut Sets) -> bool {
         let Visit { wrong, culprit, shown, influences } = visit;
         let spot = &mut self.spots[number];
         let bits = error::bits(culprit.ulps());
         let is_output = matches!(spot.kind, SpotKind::Output { .. });
-        if (wrong || is_output) && (bits > spot.max_bits || spot.count == 1 || wrong && spot.wrong == 0) {
+        let is_shown = (wrong || is_output) && (bits > spot.max_bits || spot.count == 1 || wrong && spot.wrong == 0);
+        if is_shown {
             spot.max_bits = spot.max_bits.max(bits);
             spot.computed = shown.number();
             spot.correct = shown.correct();
         }
         if !wrong {
-            return;
+            return is_shown;
         }
         spot.wrong += 1;
         spot.sum_bits += bits;
@@ -118,6 +122,7 @@ impl Spots {
                 count_operations(node, &mut spot.operations);
             }
         }
+        is_shown
     }
 }
 

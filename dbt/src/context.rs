@@ -33,7 +33,8 @@ pub struct Context {
     pub quiet_end: u64,
     /// The code that runs when quiet mode ends.
     pub leave: u64,
-    /// Where the function that runs quietly writes its results, if it does.
+    /// What is wanted of the arguments of the function that runs quietly when it returns: where it writes its results, or how much memory
+    /// it was to hand out.
     pub out: [u64; MAX_OUT as usize],
     /// 1 while the guest waits for the supervisor; the futex of both.
     pub pending: AtomicU32,

@@ -19,9 +19,10 @@ use crate::exits::{Exit, Key};
 use crate::modules::Function;
 use crate::stubs::Stubs;
 use crate::tables::Lookup;
+use crate::wrapping::kept_arguments;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_ir::{Place, Reg, When};
-use fpgrind_wrappers::Wrapper;
+use fpgrind_wrappers::{AllocatedAt, Change, Wrapper};
 use iced_x86::{Code, FlowControl, Instruction, Register};
 use record::Scratch;
 use std::ops::Range;
@@ -256,16 +257,19 @@ impl Emitter {
         if let Function::Wrapped(Wrapper::Output(function)) = function {
             self.ask(|resume| Exit::Output { function, resume });
         }
-        if let Function::Wrapped(Wrapper::Math(math)) = function {
-            self.keep_pointers(&math.pointers);
-        }
+        self.keep(&kept_arguments(function));
         self.enter_quiet(leave);
         self.jump_to((pc, Mode::Quiet));
 
         dynasm!(self.asm.ops; .arch x64; =>leave);
         self.leaves.push((self.asm.here(), pc));
         if let Some(record) = &records.leave {
+            let skip = self.asm.ops.new_dynamic_label();
+            if writes_only_if_it_succeeds(function) {
+                self.unless_zero_is_returned(skip);
+            }
             self.record(record, top_of_stack());
+            dynasm!(self.asm.ops; .arch x64; =>skip);
         }
         if let Function::Resolver(wrapper) = function {
             self.ask(|resume| Exit::Resolved { function: wrapper, resume });
@@ -273,10 +277,24 @@ impl Emitter {
         self.guest_return(pc, Mode::Logged, 0);
     }
 
-    /// The pointers to its results are arguments of the call: so many bytes of each register, one behind the other.
-    fn keep_pointers(&mut self, pointers: &[(Place, u8)]) {
+    /// What a function has not written need not be there to be read.
+    fn unless_zero_is_returned(&mut self, skip: DynamicLabel) {
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; gs mov [at::spill(0)], rcx
+            ; mov ecx, eax
+            ; jrcxz >zero
+            ; gs mov rcx, [at::spill(0)]
+            ; jmp =>skip
+            ; zero:
+            ; gs mov rcx, [at::spill(0)]
+        );
+    }
+
+    /// Arguments of the call that are wanted when it returns: so many bytes of each register, one behind the other.
+    fn keep(&mut self, arguments: &[(Place, u8)]) {
         let mut number = 0;
-        for (place, bytes) in pointers {
+        for (place, bytes) in arguments {
             match place.reg {
                 Reg::Vec(register) => self.store_vector(register, *bytes, at::out(number)),
                 Reg::Gpr(register) => dynasm!(self.asm.ops; .arch x64; gs mov [at::out(number)], Rq(register)),
@@ -349,6 +367,11 @@ impl Emitter {
             }
         }
     }
+}
+
+fn writes_only_if_it_succeeds(function: Function) -> bool {
+    let Function::Wrapped(Wrapper::Change(Change::Allocate { place, .. })) = function else { return false };
+    place == AllocatedAt::Written
 }
 
 /// `cmp rax, [rsp]`: stands for the moment a function is entered, its return address on top of the stack.

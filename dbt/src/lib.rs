@@ -26,6 +26,7 @@ mod keyboard;
 mod launch;
 mod log;
 mod modules;
+mod outputs;
 pub mod program;
 mod ring;
 mod service;
@@ -37,6 +38,7 @@ mod tables;
 mod thread;
 mod tracer;
 mod translate;
+mod unwind;
 mod wrapping;
 
 pub use launch::LaunchError as Error;
@@ -93,7 +95,10 @@ pub fn run(program: &Program, options: &Options, consumer: impl FnMut(Event<'_>)
     keep_heap_together();
     let (publisher, subscription) = log::channel_of_log(options.logging.is_some_and(|logging| logging.discard));
     std::thread::scope(|scope| {
-        let supervisor = scope.spawn(|| supervise(program, options, publisher));
+        let supervisor = scope.spawn(|| {
+            let _ending = publisher.ending();
+            supervise(program, options, publisher)
+        });
         subscription.consume(consumer);
         supervisor.join().unwrap_or(Err(Error::Internal))
     })

@@ -11,6 +11,7 @@ pub enum Message {
     Event(Event<'static>),
     Records { thread: u32, bytes: Vec<u8> },
     Chunk { thread: u32, chunk: Chunk },
+    End,
 }
 
 /// Buffers of log that may wait for the consumer before a guest has to. (Chunks are bounded by themselves: a ring has a few.)
@@ -96,18 +97,32 @@ impl Publisher {
         }
     }
 
+    /// Ends the log when it is dropped, whoever may still be able to write: what a thread of ours that panicked had is not given back.
+    pub fn ending(&self) -> Ending {
+        Ending(self.sender.clone())
+    }
+
     /// A number for a block, unlike any other.
     pub fn next_block(&self) -> u32 {
         self.next_block.fetch_add(1, Ordering::Relaxed)
     }
 }
 
+pub struct Ending(Sender<Message>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.send(Message::End);
+    }
+}
+
 impl Subscription {
-    /// Hands over everything until all publishers are gone.
+    /// Hands over everything until the log ends.
     pub fn consume(self, mut consumer: impl FnMut(Event<'_>)) {
         let mut copy = Vec::new();
         for message in &self.receiver {
             match message {
+                Message::End => return,
                 Message::Event(event) => consumer(event),
                 Message::Chunk { thread, chunk } => {
                     // The guest could write to it where it lies, and can fill it again as soon as it is copied.

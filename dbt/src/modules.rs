@@ -3,7 +3,9 @@
 use crate::guest::Mapping;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
-use fpgrind_wrappers::{Named, Wrapper, is_extension, is_math_module, is_quiet_module, is_reserved, wrapper};
+use fpgrind_wrappers::{
+    Named, Wrapper, foreign_output, is_extension, is_math_module, is_quiet_module, is_reserved, wrapper,
+};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
@@ -32,8 +34,11 @@ impl Found {
     /// What the function with this name is; what the user says comes first. A library's names give way to others'.
     fn wrapper(&self, name: &str, gives_way: bool) -> Option<Wrapper> {
         self.named.and_then(|named| named.symbol(name)).or_else(|| {
-            let is_own = self.only_reserved && !is_reserved(name) || self.is_static && is_extension(name) && !gives_way;
-            let known = if is_own { None } else { wrapper(name) };
+            let known = match self.only_reserved && !is_reserved(name) {
+                true => foreign_output(name).map(Wrapper::Output),
+                false if self.is_static && is_extension(name) && !gives_way => None,
+                false => wrapper(name),
+            };
             known.filter(|wrapper| !(self.inside_math && matches!(wrapper, Wrapper::Math(_))))
         })
     }
@@ -148,11 +153,13 @@ impl Modules {
 }
 
 /// What must be subtracted from an address to get the file's own: the segment that the mapping shows tells.
-fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
+pub fn bias(file: &object::File, mapping: &Mapping) -> Option<u64> {
     file.segments().find_map(|segment| {
         let (offset, size) = segment.file_range();
         let first_page = offset & !0xfff;
-        let shown = first_page <= mapping.offset && mapping.offset < offset + size;
+        // Linkers may put the end of one segment and the beginning of the next on one page of the file. The mapping is of code.
+        let is_code = segment.permissions().executable();
+        let shown = is_code && first_page <= mapping.offset && mapping.offset < offset + size;
         shown.then(|| mapping.start.wrapping_sub(mapping.offset).wrapping_sub(segment.address().wrapping_sub(offset)))
     })
 }

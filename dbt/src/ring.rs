@@ -20,7 +20,7 @@ const ROOM: usize = 512 << 10;
 const GRAIN: usize = 1 << 16;
 /// For the record that crosses the end: the largest of a block, or the largest that tells of an output.
 const SLACK: usize = GRAIN;
-const MAX_OUTPUT: usize = 48 << 10;
+pub const MAX_OUTPUT: usize = 48 << 10;
 
 const _: () = assert!(crate::context::TABLES_END <= CHUNKS_START && MAX_RECORD <= SLACK && MAX_OUTPUT <= SLACK);
 const _: () = assert!(CHUNKS_START + CHUNKS * CHUNK_BYTES <= Kind::Thread.bytes());

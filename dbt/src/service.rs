@@ -7,8 +7,8 @@ use crate::exits::{Exit, Key};
 use crate::log::Publisher;
 use crate::thread::{Space, Thread};
 use crate::translate::Translator;
-use fpgrind_analysis::log::{Event, Output};
-use fpgrind_wrappers::{CallState, OutputFunction, output_call};
+use crate::unwind::Unwinder;
+use fpgrind_analysis::log::Event;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -46,6 +46,7 @@ pub struct Service {
     pub thread: Arc<Thread>,
     pub publisher: Publisher,
     pub statistics: Arc<Statistics>,
+    pub unwinder: Mutex<Unwinder>,
 }
 
 impl Service {
@@ -104,6 +105,10 @@ impl Service {
             Exit::Native { pc } => self.go_native(pc, WentNative::Instruction),
             Exit::Output { function, resume } => {
                 self.output(function);
+                self.context().resume = resume;
+            }
+            Exit::Transfer { transfer, next, resume } => {
+                self.transfer(transfer, next);
                 self.context().resume = resume;
             }
             Exit::Resolved { function, resume } => {
@@ -241,24 +246,6 @@ impl Service {
         self.thread.enters(u64::MAX);
     }
 
-    fn output(&self, function: OutputFunction) {
-        let context = self.context();
-        let mut call = CallState { gpr: context.gpr, xmm: [0; 8] };
-        for (low, xmm) in call.xmm.iter_mut().zip(context.xmm) {
-            *low = xmm[0];
-        }
-        let guest = crate::guest::Guest::new(self.thread.tid);
-        let (pc, args) = output_call(&function, &call, &|address, buffer| guest.read(address, buffer));
-        if !args.is_empty() {
-            let record = Output { pc, function: function.number, args }.encode();
-            self.hand_over_full();
-            if !self.thread.memory.ring.append(&record) {
-                self.hand_over();
-                self.thread.memory.ring.append(&record);
-            }
-        }
-    }
-
     /// Sends what was logged.
     pub(crate) fn hand_over(&self) {
         self.hand_over_full();
@@ -272,7 +259,7 @@ impl Service {
     }
 
     /// Sends the chunks that are full.
-    fn hand_over_full(&self) {
+    pub(crate) fn hand_over_full(&self) {
         while let Some(chunk) = self.thread.memory.ring.take() {
             self.count_log(chunk.len);
             self.publisher.send_chunk(self.thread.number, chunk);

@@ -43,12 +43,22 @@ impl Service {
             libc::SYS_arch_prctl if matches!(rdi, ARCH_SET_GS | ARCH_GET_GS) => {
                 self.go_native(next.0 - SYSCALL_BYTES, WentNative::UsesGs);
             }
-            libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
+            libc::SYS_mmap => {
+                if gpr[R10] & libc::MAP_FIXED as u64 != 0 {
+                    self.renewed(range(rdi, rsi));
+                }
                 self.change_memory(&[range(rdi, rsi)], executable);
             }
-            libc::SYS_munmap => self.change_memory(&[range(rdi, rsi)], false),
+            libc::SYS_mprotect | libc::SYS_pkey_mprotect => self.change_memory(&[range(rdi, rsi)], executable),
+            libc::SYS_munmap => {
+                self.renewed(range(rdi, rsi));
+                self.change_memory(&[range(rdi, rsi)], false);
+            }
             // Where it moves to is free, or named by MREMAP_FIXED.
-            libc::SYS_mremap => self.change_memory(&[range(rdi, rsi), range(gpr[R8], rdx)], false),
+            libc::SYS_mremap => {
+                self.change_memory(&[range(rdi, rsi), range(gpr[R8], rdx)], false);
+                self.move_memory(range(rdi, rsi.min(rdx)));
+            }
             libc::SYS_shmat => self.change_memory(&[], rdx & SHM_EXEC != 0),
             libc::SYS_seccomp if rdi != SECCOMP_GET_ACTION_AVAIL => self.restrict(rsi & SECCOMP_FILTER_FLAG_TSYNC != 0),
             libc::SYS_prctl if rdi == libc::PR_SET_SECCOMP as u64 => self.restrict(false),
@@ -132,14 +142,34 @@ impl Service {
         self.invalidate(memory);
         // mmap and mremap say where the new mapping is.
         let result = self.context().gpr[RAX];
-        if result == 0 && call[0] as i64 == libc::SYS_munmap {
-            for Range { start, end } in memory.iter().cloned() {
-                self.publisher.send(Event::Unmapped { process: process.number, start, end });
-            }
-        }
         if matches!(call[0] as i64, libc::SYS_mmap | libc::SYS_mremap) && (result as i64) > 0 {
             let len = if call[0] as i64 == libc::SYS_mmap { call[2] } else { call[3] };
             self.invalidate(&[range(result, len)]);
+        }
+    }
+
+    /// What is in this memory is about to go, and what is known of it.
+    fn renewed(&self, Range { start, end }: Range<u64>) {
+        // The kernel refuses what does not begin with a page.
+        if self.space().lock().is_logging() && start.is_multiple_of(PAGE) {
+            self.hand_over();
+            self.publisher.send(Event::Unmapped { process: self.thread.process.number, start, end });
+        }
+    }
+
+    /// Memory is about to be moved by mremap, unless that has been done. What is known of it goes along. (What realloc moves, the log
+    /// knows from realloc.)
+    fn move_memory(&self, Range { start, end }: Range<u64>) {
+        if !self.space().lock().is_logging() || self.context().quiet_end != 0 {
+            return;
+        }
+        if self.context().resume != self.context().spill[0] {
+            self.make(self.own_call());
+        }
+        let to = self.context().gpr[RAX];
+        if (to as i64) > 0 && to != start {
+            self.hand_over();
+            self.publisher.send(Event::Moved { process: self.thread.process.number, start, end, to });
         }
     }
 
@@ -243,6 +273,7 @@ impl Service {
     }
 }
 
+const PAGE: u64 = 4096;
 const SHM_EXEC: u64 = 0o100000;
 const SECCOMP_GET_ACTION_AVAIL: u64 = 2;
 const SECCOMP_FILTER_FLAG_TSYNC: u64 = 1;

@@ -335,8 +335,12 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
         // Until it asks it is in common code only; but what it keeps of its maker's quiet mode is of the maker's generation.
         thread.enters(maker.map_or(0, |maker| maker.generation()));
         process.add_resident(thread.clone());
-        let service =
-            Service { thread: thread.clone(), publisher: self.publisher.clone(), statistics: self.statistics.clone() };
+        let service = Service {
+            thread: thread.clone(),
+            publisher: self.publisher.clone(),
+            statistics: self.statistics.clone(),
+            unwinder: Default::default(),
+        };
         self.scope.spawn(move || service.serve());
         thread
     }

@@ -15,7 +15,7 @@ use crate::modules::{Loaded, Modules};
 use crate::tables::{Lookup, Tables};
 use crate::thread::Thread;
 use fpgrind_analysis::log::Event;
-use fpgrind_frontend_x86::{LiftOptions, lift, lift_loop};
+use fpgrind_frontend_x86::{LiftOptions, filled_by_kernel, lift, lift_loop};
 use fpgrind_ir::Block;
 use fpgrind_wrappers::{Named, Wrapper};
 use iced_x86::{Instruction, InstructionInfoFactory};
@@ -138,7 +138,11 @@ impl Translator {
 
     /// The mode that the program starts in.
     pub fn first_mode(&self) -> Mode {
-        if self.logging.is_some() { Mode::Logged } else { Mode::Quiet }
+        if self.is_logging() { Mode::Logged } else { Mode::Quiet }
+    }
+
+    pub fn is_logging(&self) -> bool {
+        self.logging.is_some()
     }
 
     /// The guest code at which the translation of a system call goes on.
@@ -397,9 +401,10 @@ impl Translator {
         let (Some(logging), Some(first)) = (self.logging, decoded.instrs.first().map(Instruction::ip)) else {
             return Vec::new();
         };
-        // How a program computes is set by functions of the C library: fesetround and the like.
-        let quiet = self.modules.at(first).is_some_and(|module| module.quiet) && !decoded.sets_rounding();
-        if mode == Mode::Quiet || quiet {
+        // How a program computes is set by functions of the C library: fesetround and the like. And most system calls are made there.
+        let counts = || decoded.sets_rounding() || filled_by_kernel(&decoded.instrs).is_some();
+        let quiet = self.modules.at(first).is_some_and(|module| module.quiet);
+        if mode == Mode::Quiet || quiet && !counts() {
             return Vec::new();
         }
         let guest = std::cell::RefCell::new(&mut self.guest);

@@ -2,18 +2,30 @@
 
 use crate::modules::Function;
 use fpgrind_ir::{Addr, Block, GuestInstr, Op, Place, Reg, Slot, Type, Value, When, assign_slots};
-use fpgrind_wrappers::{Argument, At, Copy, Kind, Math, Wrapper};
+use fpgrind_wrappers::{AllocatedAt, Argument, At, Change, Kind, Math, Wrapper};
 
 /// General registers that carry the first integer arguments (System V ABI, 3.2.3): rdi, rsi, rdx, rcx, r8, r9.
 pub const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
+const RAX: u8 = 0;
 const RSP: u8 = 4;
+
+/// The arguments of a call that the description of its return asks for, by the registers that have them: so many bytes of each.
+pub fn kept_arguments(function: Function) -> Vec<(Place, u8)> {
+    match function {
+        Function::Wrapped(Wrapper::Math(math)) => math.pointers.clone(),
+        Function::Wrapped(Wrapper::Change(Change::Allocate { .. })) => {
+            ARGUMENTS[..3].iter().map(|register| (Place::gpr(*register), 8)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
 
 /// The descriptions of a call of the function at `pc`: at its entry and at its return.
 pub fn wrapper_blocks(pc: u64, function: Function) -> [Option<Block>; 2] {
     match function {
         Function::Wrapped(Wrapper::Math(math)) if math.results.is_empty() => [None, None],
         Function::Wrapped(Wrapper::Math(math)) => [Some(math_enter(pc, math)), Some(math_leave(pc, math))],
-        Function::Wrapped(Wrapper::Copy(copy)) => [Some(copy_enter(pc, copy)), None],
+        Function::Wrapped(Wrapper::Change(change)) => change_of_memory(pc, change),
         Function::Wrapped(Wrapper::Output(_)) | Function::Resolver(_) => [None, None],
     }
 }
@@ -112,11 +124,41 @@ impl Pieces {
     }
 }
 
-fn copy_enter(pc: u64, copy: Copy) -> Block {
+fn change_of_memory(pc: u64, change: Change) -> [Option<Block>; 2] {
     let mut block = at(pc);
-    let [dst, src, len] =
-        [copy.dst, copy.src, copy.len].map(|n| live(&mut block, Place::gpr(ARGUMENTS[n as usize % 6]), Type::B64));
-    block.push(0, When::Before, None, Op::Copy { dst, src, len, unit: 1 });
+    let argument = |block: &mut Block, n: u8| live(block, Place::gpr(ARGUMENTS[n as usize % 6]), Type::B64);
+    match change {
+        Change::Copy { dst, src, len } => {
+            let [dst, src, len] = [dst, src, len].map(|n| argument(&mut block, n));
+            block.push(0, When::Before, None, Op::Copy { dst, src, len, unit: 1 });
+        }
+        Change::Fill { dst, len, unit } => {
+            let [dst, len] = [dst, len].map(|n| argument(&mut block, n));
+            block.push(0, When::Before, None, Op::Forget { dst, len, unit });
+        }
+        Change::Allocate { old, count, size, place } => {
+            return [None, Some(allocated(block, (size, count, old), place))];
+        }
+    }
+    [Some(assign_slots(block)), None]
+}
+
+/// Memory has been handed out: so much, as these arguments said.
+fn allocated(mut block: Block, (size, count, old): (u8, Option<u8>, Option<u8>), place: AllocatedAt) -> Block {
+    let kept = |block: &mut Block, n: u8| live(block, Place { reg: Reg::Out(n), offset: 0 }, Type::B64);
+    let at = match place {
+        AllocatedAt::Returned => {
+            let (place, slot) = (Place::gpr(RAX), Slot::UNASSIGNED);
+            block.push(0, When::Before, Some(Type::B64), Op::Fresh { place, slot })
+        }
+        AllocatedAt::Written => {
+            let pointer = kept(&mut block, 0);
+            pointed_to(&mut block, pointer, 0, Type::B64).1
+        }
+    };
+    let size = kept(&mut block, size);
+    let [count, old] = [count, old].map(|argument| argument.map(|n| kept(&mut block, n)));
+    block.push(0, When::Before, None, Op::Allocate { at, size, count, old });
     assign_slots(block)
 }
 

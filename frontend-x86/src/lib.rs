@@ -6,6 +6,7 @@
 
 mod builder;
 mod coverage;
+mod kernel;
 mod logic;
 mod lower;
 mod operands;
@@ -15,9 +16,10 @@ mod unlifted;
 mod x87;
 
 pub use coverage::{Coverage, coverage};
+pub use kernel::{Direction, Memory, Transfer, filled_by_kernel, transfer};
 
 use builder::Builder;
-use fpgrind_ir::{Block, GuestInstr};
+use fpgrind_ir::{Block, GuestInstr, Op};
 use iced_x86::{Code, Instruction, InstructionInfoFactory};
 
 #[derive(Clone, Copy)]
@@ -71,6 +73,10 @@ impl<'a> Lifter<'a> {
         let Lifter { builder, options, .. } = self;
         let instr = &self.instrs[index];
         builder.begin(index as u16);
+        if let Some((dst, len)) = filled_by_kernel(&self.instrs[..=index]) {
+            let [dst, len] = [dst, len].map(|number| builder.address_part(number));
+            builder.effect(Op::Forget { dst, len, unit: 1 });
+        }
         if x87::lower(builder, instr, options).is_some() {
             return;
         }

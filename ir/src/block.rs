@@ -544,6 +544,14 @@ pub enum Op {
         len: Value,
         unit: u8,
     },
+    /// `size` bytes of memory, or `count` times as many, are handed out at `at`. They hold what was handed out at `old` before, as
+    /// far as both reach, and else nothing.
+    Allocate {
+        at: Value,
+        size: Value,
+        count: Option<Value>,
+        old: Option<Value>,
+    },
     /// A wrapped library function is called on these arguments, floats of any format, and will return to the address `caller`, which tells
     /// one call from another. What runs until it returns is not logged.
     Enter {
@@ -712,6 +720,7 @@ impl Op {
             }
             Op::Copy { dst, src, len, .. } => [dst, src, len].into_iter().for_each(f),
             Op::Forget { dst, len, .. } => [dst, len].into_iter().for_each(f),
+            Op::Allocate { at, size, count, old } => [at, size].into_iter().chain(count).chain(old).for_each(f),
         }
     }
 
@@ -732,6 +741,7 @@ impl Op {
                 | Op::Restore { .. }
                 | Op::Copy { .. }
                 | Op::Forget { .. }
+                | Op::Allocate { .. }
                 | Op::Enter { .. }
                 | Op::Leave { .. }
                 | Op::LeaveInMemory { .. }

@@ -236,6 +236,12 @@ impl Parser {
                 let [dst, len] = self.pair(line)?;
                 Op::Forget { dst, len, unit: number(unit).ok_or_else(unknown)? }
             }
+            ("allocate", "") => {
+                let [at, size] = self.pair(line)?;
+                let count = if line.eat("times") { Some(self.value(line)?) } else { None };
+                let old = if line.eat("from") { Some(self.value(line)?) } else { None };
+                Op::Allocate { at, size, count, old }
+            }
             ("enter", "") => {
                 let args = self.values(line)?;
                 line.expect("from")?;

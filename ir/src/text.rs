@@ -93,6 +93,11 @@ impl Display for Op {
             Op::Restore { addr } => write!(f, "restore {addr}"),
             Op::Copy { dst, src, len, unit } => write!(f, "copy.{unit} {dst}, {src}, {len}"),
             Op::Forget { dst, len, unit } => write!(f, "forget.{unit} {dst}, {len}"),
+            Op::Allocate { at, size, count, old } => {
+                write!(f, "allocate {at}, {size}")?;
+                count.iter().try_for_each(|count| write!(f, " times {count}"))?;
+                old.iter().try_for_each(|old| write!(f, " from {old}"))
+            }
             Op::Enter { args, caller } => write!(f, "enter {} from {caller}", List(args)),
             Op::Leave { operator, of, result, place } => {
                 write!(f, "leave {}{} {result}, {place}", operator.name(), Numbers(of))

@@ -3,6 +3,10 @@
 /// Bytes in a granule, the unit in which bits and their shadows move.
 pub const GRANULE: usize = 4;
 
+/// The NaN, an `F80`, that is read from an empty register of the x87, and that a push onto a full one leaves, while the exceptions for that
+/// are masked (Intel SDM volume 1, "Stack Overflow or Underflow Exception").
+pub const X87_INDEFINITE: u128 = 0xffff_c000_0000_0000_0000;
+
 /// The type of a value. `B` types are opaque bits: any floats inside keep their shadows, but
 /// no arithmetic is defined on them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -115,8 +119,8 @@ pub enum Reg {
     /// Not of the machine: the memory operand of an instruction under a mask, as the instruction sees it. Lanes that are masked out are
     /// not read, because that might fault; they are zero. An embedded broadcast has been done.
     Operand,
-    /// Not of the machine: the pointers to its results that a wrapped function was given, numbered in the order of its
-    /// arguments. When it returns, their registers hold something else.
+    /// Not of the machine: what of a wrapped function's arguments is wanted when it returns and their registers hold something else. Pointers to
+    /// its results, numbered in the order of its arguments; or its first integers.
     Out(u8),
 }
 

@@ -258,6 +258,9 @@ impl Context<'_> {
                 check_unit(*unit)?;
                 [dst, len].into_iter().try_for_each(|&part| self.typed(part, Type::B64))
             }
+            Op::Allocate { at, size, count, old } => {
+                [at, size].into_iter().chain(count).chain(old).try_for_each(|&part| self.typed(part, Type::B64))
+            }
             Op::Enter { args, caller } => {
                 self.typed(*caller, Type::B64)?;
                 args.iter().try_for_each(|&arg| self.float(arg).map(drop))

@@ -47,13 +47,14 @@ pub fn both(low: f64, high: f64, near: f64) -> Ranges {
 pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
     Spot {
         location: at(pc),
-        kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: 'f' },
+        kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: "%f".into() },
         count,
         wrong,
         max_bits,
         average_bits: max_bits / 2.0,
         computed: 1.0.into(),
         correct: 2.0.into(),
+        offset: None,
         expr: None,
         accumulated_in: vec![],
         causes: vec![],

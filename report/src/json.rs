@@ -14,7 +14,7 @@ use fpgrind_analysis::{CauseKind, SpotKind, precision};
 use serde::{Serialize, Serializer};
 use std::io;
 
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub fn render(report: &Report) -> io::Result<String> {
     Ok(serde_json::to_string_pretty(&Document::of(report))? + "\n")
@@ -125,6 +125,8 @@ struct Spot<'a> {
     average_bits: Number,
     computed: Float,
     correct: Float,
+    /// Where that number lies in the bytes written, if the program writes them as they are.
+    offset: Option<u64>,
     /// How wrong values came about, where no single cause is to blame.
     expression: Option<String>,
     accumulated_in: Vec<Location>,
@@ -139,7 +141,8 @@ enum Kind<'a> {
     Output {
         function: &'a str,
         argument: u32,
-        conversion: char,
+        /// How it is printed, as the program says it: `%.3f`. Empty if it does not say so.
+        conversion: &'a str,
     },
     /// `condition` as in the instruction's name: `a` for ja.
     Branch {
@@ -318,7 +321,7 @@ impl<'a> Spot<'a> {
             site: Location::of(&report.sites.spot(spot)),
             kind: match &spot.kind {
                 SpotKind::Output { function, argument, conversion } => {
-                    Kind::Output { function, argument: *argument, conversion: *conversion }
+                    Kind::Output { function, argument: *argument, conversion }
                 }
                 SpotKind::Branch { cond } => Kind::Branch { condition: cond.name() },
                 SpotKind::Mask => Kind::Comparison,
@@ -330,6 +333,7 @@ impl<'a> Spot<'a> {
             average_bits: Number(spot.average_bits),
             computed: Float(spot.computed),
             correct: Float(spot.correct),
+            offset: spot.offset,
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: &spot.causes,

@@ -14,7 +14,7 @@ fn everything_in_the_findings_is_in_the_json() {
     report.findings.check_failures =
         vec![analysis::CheckFailure { location: at(MAIN), native: u128::MAX, predicted: 0 }];
     let value = parsed(&report);
-    assert_eq!(value["version"], 1);
+    assert_eq!(value["version"], 2);
     assert_eq!(value["program"], "./plot");
     assert_eq!(value["args"], json!(["out.ppm"]));
     assert_eq!(value["totals"]["operations"], 61_204_118);
@@ -41,7 +41,7 @@ fn everything_in_the_findings_is_in_the_json() {
     let output = &value["spots"][0];
     assert_eq!(
         (&output["kind"], &output["function"], &output["conversion"]),
-        (&json!("output"), &json!("printf"), &json!("f"))
+        (&json!("output"), &json!("printf"), &json!("%f"))
     );
     assert_eq!(output["site"]["line"], 61);
     let branch = &value["spots"][1];

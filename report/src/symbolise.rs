@@ -168,22 +168,36 @@ impl<'a> Symboliser<'a> {
     }
 }
 
-/// Fills in function and line from debug information. The innermost of inlined functions is the one whose source the
-/// user sees.
+/// Where toolchains keep the source of their own libraries: C and C++'s headers, Rust's and Go's code.
+const TOOLCHAINS: &[&str] =
+    &["/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/rustc/", "/usr/lib/go", "/usr/share/go"];
+
+/// Fills in function and line from debug information. Of functions inlined into one another it is the innermost whose source is the
+/// user's: what a header of the toolchain does is done where it is used.
 fn find_line(loader: &Loader, probe: u64, site: &mut Site) -> bool {
     let Ok(mut frames) = loader.find_frames(probe) else { return false };
-    let Ok(Some(frame)) = frames.next() else { return false };
-    let Some((file, location)) = frame.location.and_then(|location| Some((location.file?, location.line))) else {
-        return false;
-    };
-    site.file = Some(PathBuf::from(file));
-    // Line 0 marks code that belongs to no line (DWARF 5, 6.2.2).
-    site.line = location.filter(|line| *line != 0);
-    site.function = frame
-        .function
-        .and_then(|function| function.demangle().ok().map(Cow::into_owned))
-        .or_else(|| loader.find_symbol(probe).map(demangled));
-    true
+    let mut found = false;
+    while let Ok(Some(frame)) = frames.next() {
+        let Some((file, line)) = frame.location.and_then(|location| Some((location.file?, location.line))) else {
+            continue;
+        };
+        let is_users = !TOOLCHAINS.iter().any(|toolchain| file.starts_with(toolchain));
+        if found && !is_users {
+            continue;
+        }
+        found = true;
+        site.file = Some(PathBuf::from(file));
+        // Line 0 marks code that belongs to no line (DWARF 5, 6.2.2).
+        site.line = line.filter(|line| *line != 0);
+        site.function = frame
+            .function
+            .and_then(|function| Some(demangled(&function.raw_name().ok()?)))
+            .or_else(|| loader.find_symbol(probe).map(demangled));
+        if is_users {
+            break;
+        }
+    }
+    found
 }
 
 fn find_symbol(loader: &Loader, probe: u64, site: &mut Site) -> bool {
@@ -193,7 +207,11 @@ fn find_symbol(loader: &Loader, probe: u64, site: &mut Site) -> bool {
     true
 }
 
+/// Only what begins like a mangled name is one: a C++ function called `d` is not a `double`.
 fn demangled(name: &str) -> String {
+    if !name.starts_with('_') {
+        return name.to_owned();
+    }
     addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
 }
 

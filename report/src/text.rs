@@ -234,7 +234,10 @@ fn extent(spot: &Spot) -> String {
         }
         SpotKind::ToInt => format!("{wrong} of {count} {} another integer", if one { "gives" } else { "give" }),
         SpotKind::Output { .. } if spot.computed.is_nan() || spot.correct.is_nan() => "NaN".to_string(),
-        SpotKind::Output { .. } => bits(spot.max_bits),
+        SpotKind::Output { .. } => match spot.offset {
+            Some(offset) => format!("{} at byte {}", bits(spot.max_bits), crate::numbers::count(offset)),
+            None => bits(spot.max_bits),
+        },
     }
 }
 

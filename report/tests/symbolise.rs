@@ -57,13 +57,14 @@ fn instruction(path: &Path, address: u64) -> Site {
 fn call_returning_to(path: &Path, address: u64) -> Site {
     let spot = Spot {
         location: at(address),
-        kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: 'f' },
+        kind: SpotKind::Output { function: "printf".into(), argument: 0, conversion: "%f".into() },
         count: 1,
         wrong: 0,
         max_bits: 0.0,
         average_bits: 0.0,
         computed: 0.0.into(),
         correct: 0.0.into(),
+        offset: None,
         expr: None,
         accumulated_in: vec![],
         causes: vec![],

@@ -41,6 +41,8 @@ pub fn compile(compiler: &[&str], name: &str, flags: &[&str]) -> PathBuf {
         .arg("-o")
         .arg(&fresh)
         .args(flags)
+        // Fortran's modules are written where the compiler runs.
+        .current_dir(&folder)
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}", compiler[0]));
     assert!(output.status.success(), "{compiler:?} failed: {}", String::from_utf8_lossy(&output.stderr));

@@ -4,6 +4,7 @@ use super::{Outcome, build, expression, fpgrind, native, run, scratch};
 use fpbench::domains::{Native, Native64};
 use fpbench::truth::{bits_of_error, truth};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 pub struct Report {
@@ -18,12 +19,23 @@ pub struct Report {
 /// Builds a C file, runs it natively and under fpgrind with --check, and asserts what must be true of every run: the
 /// program prints and ends as it does natively, and fpgrind computed what the program did.
 pub fn analyse(source: &str, flags: &[&str]) -> Report {
-    let program = build(source, flags);
     let of = format!("{source} {}", flags.join(" "));
-    let folder = scratch(&format!("{}{}", source.replace('/', "-"), flags.concat()));
+    analyse_as(of, &[build(source, flags)], &[])
+}
+
+/// The same of a command.
+pub fn analyse_command<S: AsRef<OsStr>>(command: &[S], options: &[&str]) -> Report {
+    let words: Vec<_> = command.iter().map(|word| word.as_ref().to_string_lossy()).collect();
+    analyse_as(words.join(" "), command, options)
+}
+
+fn analyse_as<S: AsRef<OsStr>>(of: String, command: &[S], options: &[&str]) -> Report {
+    let mut called = of.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    called = called[called.len().saturating_sub(150)..].into();
+    let folder = scratch(&called);
     let out = folder.to_str().expect("test paths are UTF-8");
-    let mut analysed = fpgrind(&["--check", "--out", out], &[&program]);
-    let mut plain = native(&[&program]);
+    let mut analysed = fpgrind(&[&["--check", "--out", out], options].concat(), command);
+    let mut plain = native(command);
     // Programs that write files write them here.
     analysed.current_dir(&folder);
     plain.current_dir(&folder);

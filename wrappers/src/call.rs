@@ -28,11 +28,13 @@ impl CallState {
     pub fn integer(&self, number: u8, memory: &Memory) -> Option<u64> {
         match INTEGER_REGISTERS.get(number as usize) {
             Some(register) => Some(self.gpr[*register]),
-            None => {
-                let slot = u64::from(number) - INTEGER_REGISTERS.len() as u64;
-                read_u64(memory, self.stack_arguments().wrapping_add(8 * slot))
-            }
+            None => self.stack_argument(u64::from(number) - INTEGER_REGISTERS.len() as u64, memory),
         }
+    }
+
+    /// The word with this number, from 0, among the arguments that came on the stack.
+    pub fn stack_argument(&self, number: u64, memory: &Memory) -> Option<u64> {
+        read_u64(memory, self.stack_arguments().wrapping_add(8 * number))
     }
 
     fn stack_arguments(&self) -> u64 {
@@ -126,7 +128,12 @@ impl<'a> VarArgs<'a> {
     }
 }
 
-fn read_u64(memory: &Memory, address: u64) -> Option<u64> {
+pub(crate) fn read_u128(memory: &Memory, address: u64, bytes: usize) -> Option<u128> {
+    let mut buffer = [0; 16];
+    memory(address, buffer.get_mut(..bytes)?).then(|| u128::from_le_bytes(buffer))
+}
+
+pub(crate) fn read_u64(memory: &Memory, address: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     memory(address, &mut bytes).then(|| u64::from_le_bytes(bytes))
 }

@@ -3,6 +3,8 @@
 //! The language is that of C23 7.23.6.1 and of glibc's manual, section Formatted Output. What is no
 //! conversion there takes no argument here, as in glibc.
 
+use fpgrind_analysis::log::Conversion;
+
 /// How an argument is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -15,8 +17,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument {
     pub kind: Kind,
-    /// The letter of the conversion; `*` for a width or precision.
-    pub conversion: u8,
+    /// A float's, without flags and width: `%.3f`.
+    pub conversion: Conversion,
 }
 
 /// More arguments than any sensible call has; what comes after is not looked at.
@@ -30,9 +32,10 @@ pub fn parse(format: &[u8]) -> Vec<Argument> {
         reader.directive();
     }
     // An argument that a numbered format passes over is taken to be an integer, as glibc does.
-    let unused = Argument { kind: Kind::Integer, conversion: b'*' };
-    reader.arguments.into_iter().map(|argument| argument.unwrap_or(unused)).collect()
+    reader.arguments.into_iter().map(|argument| argument.unwrap_or(INTEGER)).collect()
 }
+
+const INTEGER: Argument = Argument { kind: Kind::Integer, conversion: Conversion::NONE };
 
 struct Reader<'a> {
     rest: &'a [u8],
@@ -45,9 +48,14 @@ impl Reader<'_> {
         let position = self.position();
         self.skip_any_of(b"-+ #0'I");
         self.width();
+        let before_precision = self.rest;
         if self.take(b'.') {
             self.width();
         }
+        let precision = match before_precision {
+            [b'.', b'*', ..] => &before_precision[..2],
+            _ => &before_precision[..before_precision.len() - self.rest.len()],
+        };
         let long_double = self.length_is_long_double();
         let Some((&conversion, rest)) = self.rest.split_first() else { return };
         let kind = match conversion {
@@ -65,14 +73,22 @@ impl Reader<'_> {
             _ => return,
         };
         self.rest = rest;
-        self.argument(position, Argument { kind, conversion });
+        let argument = match kind {
+            Kind::Integer => INTEGER,
+            _ => {
+                let length: &[u8] = if long_double { b"L" } else { b"" };
+                let text = [b"%", precision, length, &[conversion]].concat();
+                Argument { kind, conversion: Conversion::new(&String::from_utf8_lossy(&text)) }
+            }
+        };
+        self.argument(position, argument);
     }
 
     /// Digits of a width or precision, or the star that takes one from the arguments.
     fn width(&mut self) {
         if self.take(b'*') {
             let position = self.position();
-            self.argument(position, Argument { kind: Kind::Integer, conversion: b'*' });
+            self.argument(position, INTEGER);
         } else {
             self.skip_any_of(b"0123456789");
         }
@@ -147,8 +163,7 @@ mod tests {
             .iter()
             .map(|argument| match argument.kind {
                 Kind::Integer => "i".to_string(),
-                Kind::Double => (argument.conversion as char).to_string(),
-                Kind::LongDouble => format!("L{}", argument.conversion as char),
+                _ => argument.conversion.text().trim_start_matches(['%', '.', '*', '0', '2', '5']).to_string(),
             })
             .collect::<Vec<_>>()
             .join(" ")
@@ -190,7 +205,7 @@ mod tests {
 
     /// One directive, built with what it must be read as.
     fn directive() -> impl Strategy<Value = (String, Vec<Argument>)> {
-        let star = Argument { kind: Kind::Integer, conversion: b'*' };
+        let star = INTEGER;
         let width = move || {
             prop_oneof![
                 Just((String::new(), vec![])),
@@ -217,7 +232,14 @@ mod tests {
         ("[^%\0]{0,5}", "[-+ #0']{0,3}", width(), precision, conversion).prop_map(
             |(text, flags, width, precision, (length, letter, kind))| {
                 let directive = format!("{text}%{flags}{}{}{length}{}", width.0, precision.0, letter as char);
-                let own = kind.map(|kind| Argument { kind, conversion: letter });
+                let own = kind.map(|kind| match kind {
+                    Kind::Integer => INTEGER,
+                    _ => {
+                        let length = if kind == Kind::LongDouble { "L" } else { "" };
+                        let text = format!("%{}{length}{}", precision.0, letter as char);
+                        Argument { kind, conversion: Conversion::new(&text) }
+                    }
+                });
                 (directive, width.1.into_iter().chain(precision.1).chain(own).collect())
             },
         )

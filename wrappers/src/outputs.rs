@@ -1,19 +1,45 @@
-//! Functions that show floats to the outside, and which floats a call of one shows.
+//! Functions that show floats to the outside, and which floats a call of one shows. An output is an output whichever library prints
+//! it.
 
-use crate::call::VarArgs;
+use crate::call::{VarArgs, read_u128};
 use crate::format::{self, Kind};
+use crate::fortran::{self, Item};
 use crate::{CallState, Memory, unversioned};
-use fpgrind_analysis::log::OutputArg;
+use fpgrind_analysis::log::{Conversion, Origin, OutputArg};
 use fpgrind_ir::Type;
 
-/// An output function of the printf family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputFunction {
-    /// Index into [`OUTPUT_NAMES`]: a function and its fortified form have one name.
+    /// Index into [`OUTPUT_NAMES`]: several functions, such as one and its fortified form, have one name.
     pub number: u32,
+    pub shows: Shows,
+}
+
+/// What a call shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// What a format asks for.
+    Format(Format),
+    /// The floats of this type that it is given by value, so many.
+    Values(Type, u8),
+    /// A float of this type that its first argument points to.
+    Pointed(Type),
+    /// What is in memory, as it is: at the address in this argument, so many bytes as this other says, times a third if there is one.
+    Bytes { start: u8, size: u8, count: Option<u8> },
+    /// Something that a Fortran program writes.
+    Fortran(Item),
+    /// Nothing yet: it looks at floats to find out how much room they will take.
+    Nothing,
+}
+
+/// A format and what it formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
     /// Which integer argument is the format, from 0. The arguments to print come behind it.
-    pub format: u8,
+    pub argument: u8,
     pub passing: Passing,
+    /// Of `wchar_t`.
+    pub wide: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +65,49 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "sprintf",
     "snprintf",
     "asprintf",
+    "obstack_printf",
     "vprintf",
     "vfprintf",
     "vdprintf",
     "vsprintf",
     "vsnprintf",
     "vasprintf",
+    "obstack_vprintf",
+    "wprintf",
+    "fwprintf",
+    "swprintf",
+    "vwprintf",
+    "vfwprintf",
+    "vswprintf",
+    "syslog",
+    "vsyslog",
+    "warn",
+    "warnx",
+    "vwarn",
+    "vwarnx",
+    "err",
+    "errx",
+    "verr",
+    "verrx",
+    "error",
+    "strfrom",
+    "ecvt",
+    "fcvt",
+    "gcvt",
+    "operator<<",
+    "to_chars",
+    "write",
+    "str",
+    "print",
+    "fmt",
+    "fwrite",
+    "ostream::write",
 ];
+
+/// The number of what system calls write.
+pub fn written() -> u32 {
+    OUTPUT_NAMES.iter().position(|name| *name == "write").map_or(u32::MAX, |number| number as u32)
+}
 
 /// The number of each function's format argument, by the function's name, plain and fortified. The fortified forms,
 /// `__NAME_chk`, have a flag before the format, and a buffer's size where there is a buffer (Linux Standard Base 5.0).
@@ -56,56 +118,201 @@ const FORMATS: &[(&str, u8, u8)] = &[
     ("sprintf", 1, 3),
     ("snprintf", 2, 4),
     ("asprintf", 1, 2),
+    ("obstack_printf", 1, 2),
+    ("wprintf", 0, 1),
+    ("fwprintf", 1, 2),
+    ("swprintf", 2, 4),
+    ("syslog", 1, 2),
+    ("warn", 0, 0),
+    ("warnx", 0, 0),
+    ("err", 1, 1),
+    ("errx", 1, 1),
+    ("error", 2, 2),
 ];
 
-/// The output function with this symbol.
+/// Functions of the C library that take one float.
+const VALUES: &[(&str, &str, Type)] = &[
+    ("strfromd", "strfrom", Type::F64),
+    ("strfromf", "strfrom", Type::F32),
+    ("strfroml", "strfrom", Type::F80),
+    ("strfromf32", "strfrom", Type::F32),
+    ("strfromf64", "strfrom", Type::F64),
+    ("strfromf32x", "strfrom", Type::F64),
+    ("strfromf64x", "strfrom", Type::F80),
+    ("ecvt", "ecvt", Type::F64),
+    ("fcvt", "fcvt", Type::F64),
+    ("gcvt", "gcvt", Type::F64),
+    ("ecvt_r", "ecvt", Type::F64),
+    ("fcvt_r", "fcvt", Type::F64),
+    ("qecvt", "ecvt", Type::F80),
+    ("qfcvt", "fcvt", Type::F80),
+    ("qgcvt", "gcvt", Type::F80),
+    ("qecvt_r", "ecvt", Type::F80),
+    ("qfcvt_r", "fcvt", Type::F80),
+];
+
+const FWRITE: Shows = Shows::Bytes { start: 0, size: 1, count: Some(2) };
+const STREAM_WRITE: Shows = Shows::Bytes { start: 1, size: 2, count: None };
+
+/// Functions of other libraries, whose symbols nobody else uses.
+const OTHERS: &[(&str, &str, Shows)] = &[
+    ("_gfortran_transfer_real_write", "write", Shows::Fortran(Item::Real)),
+    ("_gfortran_transfer_complex_write", "write", Shows::Fortran(Item::Complex)),
+    ("_gfortran_transfer_array_write", "write", Shows::Fortran(Item::Array)),
+    ("_ZNSo5writeEPKcl", "ostream::write", STREAM_WRITE),
+    ("_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl", "ostream::write", STREAM_WRITE),
+    // Python: repr, str, format, % and print come here.
+    ("PyOS_double_to_string", "str", Shows::Values(Type::F64, 1)),
+    // R: a vector is looked at first, then each number is written.
+    ("Rf_EncodeReal", "print", Shows::Values(Type::F64, 1)),
+    ("Rf_EncodeReal0", "print", Shows::Values(Type::F64, 1)),
+    ("Rf_EncodeReal2", "print", Shows::Values(Type::F64, 1)),
+    ("Rf_EncodeComplex", "print", Shows::Values(Type::F64, 2)),
+    ("Rf_formatReal", "print", Shows::Nothing),
+    ("formatRealS", "print", Shows::Nothing),
+    ("Rf_formatComplex", "print", Shows::Nothing),
+    ("formatComplexS", "print", Shows::Nothing),
+];
+
+/// Members of C++'s output streams and functions beside them that take one float, up to the letter of its type in the mangled name:
+/// libstdc++'s for `char` and `wchar_t`, then libc++'s.
+const MANGLED: &[(&str, &str)] = &[
+    ("_ZNSolsE", "operator<<"),
+    ("_ZNSo9_M_insertI", "operator<<"),
+    ("_ZNSt13basic_ostreamIwSt11char_traitsIwEElsE", "operator<<"),
+    ("_ZNSt13basic_ostreamIwSt11char_traitsIwEE9_M_insertI", "operator<<"),
+    ("_ZSt8to_charsPcS_", "to_chars"),
+    ("_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEElsE", "operator<<"),
+    ("_ZNSt3__113basic_ostreamIwNS_11char_traitsIwEEElsE", "operator<<"),
+    ("_ZNSt3__18to_charsEPcS0_", "to_chars"),
+];
+
+fn named(name: &str, shows: Shows) -> Option<OutputFunction> {
+    let number = OUTPUT_NAMES.iter().position(|known| *known == name)? as u32;
+    Some(OutputFunction { number, shows })
+}
+
+/// The output function of the C library with this symbol.
 pub fn output(symbol: &str) -> Option<OutputFunction> {
-    // glibc calls some of them by inner names as well: `_IO_printf`, `__fprintf`, `___vsnprintf`.
     let symbol = unversioned(symbol);
+    if let Some((_, name, ty)) = VALUES.iter().find(|(known, ..)| *known == symbol) {
+        return named(name, Shows::Values(*ty, 1));
+    }
+    if ["fwrite", "fwrite_unlocked", "_IO_fwrite"].contains(&symbol) {
+        return named("fwrite", FWRITE);
+    }
+    // glibc calls some of them by inner names as well: `_IO_printf`, `__fprintf`, `___vsnprintf`.
     let inner = symbol.strip_prefix("_IO_").unwrap_or_else(|| symbol.trim_start_matches('_'));
     let (name, fortified) = match inner.strip_suffix("_chk") {
         Some(name) if symbol != inner => (name, true),
         _ => (inner, false),
     };
-    let number = OUTPUT_NAMES.iter().position(|known| *known == name)? as u32;
-    let (base, passing) = match name.strip_prefix('v') {
-        Some(base) => (base, Passing::VaList),
-        None => (name, Passing::Variadic),
+    let (base, passing) = match (name.strip_prefix('v'), name) {
+        (Some(base), _) => (base, Passing::VaList),
+        (None, "obstack_vprintf") => ("obstack_printf", Passing::VaList),
+        (None, name) => (name, Passing::Variadic),
     };
     let (_, plain, checked) = FORMATS.iter().find(|(known, ..)| *known == base)?;
-    Some(OutputFunction { number, format: if fortified { *checked } else { *plain }, passing })
+    let argument = if fortified { *checked } else { *plain };
+    named(name, Shows::Format(Format { argument, passing, wide: base.ends_with("wprintf") }))
 }
 
-/// What a call of an output function shows: the call's return address and the floats. What cannot be read is left out;
-/// a return address that cannot be read is 0.
-pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory) -> (u64, Vec<OutputArg>) {
-    let return_address = call.return_address(memory).unwrap_or(0);
-    let format = call.integer(function.format, memory).map(|address| read_string(address, memory));
-    let args = format.map_or(Vec::new(), |format| arguments(&format, function, call, memory));
-    (return_address, args)
+/// The output function of another library with this symbol. No program has such a symbol that means something else.
+pub fn foreign_output(symbol: &str) -> Option<OutputFunction> {
+    let symbol = unversioned(symbol);
+    if let Some((_, name, shows)) = OTHERS.iter().find(|(known, ..)| *known == symbol) {
+        return named(name, *shows);
+    }
+    if let Some(ty) = rust_formatter(symbol) {
+        return named("fmt", Shows::Pointed(ty));
+    }
+    let (rest, name) = MANGLED.iter().find_map(|(prefix, name)| Some((symbol.strip_prefix(prefix)?, name)))?;
+    let ty = match rest.bytes().next()? {
+        b'f' => Type::F32,
+        b'd' => Type::F64,
+        b'e' => Type::F80,
+        _ => return None,
+    };
+    named(name, Shows::Values(ty, 1))
+}
+
+/// The type of float that a function of Rust's `core` formats: `<f64 as Display>::fmt`, by either way of mangling names.
+fn rust_formatter(symbol: &str) -> Option<Type> {
+    let letter = if symbol.starts_with("_RNvX") {
+        let (_, implementation) = symbol.split_once("_4core3fmt5float")?;
+        let (letter, of_trait) = implementation.split_at_checked(1)?;
+        (of_trait.starts_with("NtB") && of_trait.ends_with("3fmt")).then_some(letter)?
+    } else {
+        let (_, implementation) = symbol.strip_prefix("_ZN4core3fmt5float")?.split_once("$u20$for$u20$f")?;
+        let (width, rest) = implementation.split_at_checked(2)?;
+        rest.starts_with("$GT$3fmt17h").then_some(if width == "64" { "d" } else { "f" })?
+    };
+    match letter {
+        "d" => Some(Type::F64),
+        "f" => Some(Type::F32),
+        _ => None,
+    }
+}
+
+/// The floats that a call of an output function shows. What cannot be read is left out.
+pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory) -> Vec<OutputArg> {
+    match function.shows {
+        Shows::Format(format) => {
+            let text = call.integer(format.argument, memory).map(|address| read_format(address, format.wide, memory));
+            text.map_or(Vec::new(), |text| arguments(&text, format, call, memory))
+        }
+        Shows::Values(ty, count) => (0..count).map_while(|number| value(ty, number, call, memory)).collect(),
+        Shows::Pointed(ty) => {
+            let pointed = || {
+                let address = call.integer(0, memory)?;
+                let (bits, origin) = (read_u128(memory, address, ty.bytes())?, Origin::Memory(address));
+                Some(OutputArg { ty, bits, origin, argument: 0, conversion: Conversion::NONE })
+            };
+            pointed().into_iter().collect()
+        }
+        Shows::Fortran(item) => fortran::shown(item, call, memory),
+        Shows::Bytes { .. } | Shows::Nothing => Vec::new(),
+    }
+}
+
+/// The memory whose contents a call shows as they are: its address and length.
+pub fn bytes_shown(function: &OutputFunction, call: &CallState, memory: &Memory) -> Option<(u64, u64)> {
+    let Shows::Bytes { start, size, count } = function.shows else { return None };
+    let argument = |number| call.integer(number, memory);
+    let count = count.map_or(Some(1), argument)?;
+    Some((argument(start)?, argument(size)?.checked_mul(count)?))
+}
+
+/// A float that is given by value.
+fn value(ty: Type, number: u8, call: &CallState, memory: &Memory) -> Option<OutputArg> {
+    let (bits, origin) = match ty {
+        Type::F80 => VarArgs::of_call(call, 0, memory).long_double()?,
+        Type::F32 => (u128::from(*call.xmm.get(number as usize)? as u32), Origin::Register(number)),
+        _ => (u128::from(*call.xmm.get(number as usize)?), Origin::Register(number)),
+    };
+    Some(OutputArg { ty, bits, origin, argument: number.into(), conversion: Conversion::default() })
 }
 
 /// The floats among the arguments of a call with this format, as far as they can be read.
-pub fn arguments(format: &[u8], function: &OutputFunction, call: &CallState, memory: &Memory) -> Vec<OutputArg> {
-    let behind_format = function.format + 1;
-    let list = match function.passing {
+pub fn arguments(text: &[u8], format: Format, call: &CallState, memory: &Memory) -> Vec<OutputArg> {
+    let behind_format = format.argument + 1;
+    let list = match format.passing {
         Passing::Variadic => Some(VarArgs::of_call(call, behind_format, memory)),
         Passing::VaList => call.integer(behind_format, memory).and_then(|address| VarArgs::of_va_list(address, memory)),
     };
     let mut found = Vec::new();
     let Some(mut list) = list else { return found };
-    for argument in format::parse(format) {
-        match argument.kind {
-            Kind::Integer => list.skip_integer(),
-            Kind::LongDouble => {
-                let Some((bits, origin)) = list.long_double() else { break };
-                found.push(OutputArg { ty: Type::F80, bits, origin, conversion: argument.conversion });
+    for format::Argument { kind, conversion } in format::parse(text) {
+        let float = match kind {
+            Kind::Integer => {
+                list.skip_integer();
+                continue;
             }
-            Kind::Double => {
-                let Some((bits, origin)) = list.double() else { break };
-                found.push(OutputArg { ty: Type::F64, bits: bits.into(), origin, conversion: argument.conversion });
-            }
-        }
+            Kind::LongDouble => list.long_double().map(|(bits, origin)| (Type::F80, bits, origin)),
+            Kind::Double => list.double().map(|(bits, origin)| (Type::F64, bits.into(), origin)),
+        };
+        let Some((ty, bits, origin)) = float else { break };
+        found.push(OutputArg { ty, bits, origin, argument: found.len() as u32, conversion });
     }
     found
 }
@@ -114,26 +321,41 @@ const MAX_FORMAT: usize = 64 << 10;
 /// Divides a page, so that a piece never reaches into a page that the string does not.
 const PIECE: u64 = 256;
 
-/// The bytes from an address up to a NUL, to memory that cannot be read, or to [`MAX_FORMAT`].
-fn read_string(mut address: u64, memory: &Memory) -> Vec<u8> {
+/// The characters from an address up to a NUL, to memory that cannot be read, or to [`MAX_FORMAT`]. Wide ones that are not ASCII mean
+/// nothing in a format, and become spaces.
+fn read_format(mut address: u64, wide: bool, memory: &Memory) -> Vec<u8> {
     let mut string = Vec::new();
+    if wide && !address.is_multiple_of(4) {
+        return string;
+    }
     while string.len() < MAX_FORMAT {
         let mut piece = [0; PIECE as usize];
         let piece = &mut piece[..(PIECE - address % PIECE) as usize];
         if !memory(address, piece) {
             break;
         }
-        match piece.iter().position(|byte| *byte == 0) {
+        let characters: Vec<u8> = match wide {
+            true => piece.chunks_exact(4).map(narrow).collect(),
+            false => piece.to_vec(),
+        };
+        match characters.iter().position(|byte| *byte == 0) {
             Some(end) => {
-                string.extend(&piece[..end]);
+                string.extend(&characters[..end]);
                 break;
             }
-            None => string.extend(&*piece),
+            None => string.extend(characters),
         }
         address = address.wrapping_add(piece.len() as u64);
     }
     string.truncate(MAX_FORMAT);
     string
+}
+
+fn narrow(character: &[u8]) -> u8 {
+    match character {
+        [low, 0, 0, 0] => *low,
+        _ => b' ',
+    }
 }
 
 #[cfg(test)]

@@ -37,9 +37,10 @@ impl Call {
         self.put(address, &value.to_bits().to_le_bytes());
     }
 
+    /// The return address and the floats, whose numbers are checked and left out.
     fn run(&self, symbol: &str) -> (u64, Vec<OutputArg>) {
-        let function = output(symbol).expect("known function");
-        output_call(&function, &self.state, &|address, buffer: &mut [u8]| {
+        let function = output(symbol).or_else(|| foreign_output(symbol)).expect("known function");
+        let memory = |address: u64, buffer: &mut [u8]| {
             buffer.iter_mut().enumerate().all(|(i, to)| match self.bytes.get(&address.wrapping_add(i as u64)) {
                 Some(byte) => {
                     *to = *byte;
@@ -47,17 +48,26 @@ impl Call {
                 }
                 None => false,
             })
-        })
+        };
+        let mut args = output_call(&function, &self.state, &memory);
+        for (number, arg) in args.iter_mut().enumerate() {
+            assert_eq!(std::mem::take(&mut arg.argument), number as u32);
+        }
+        (self.state.return_address(&memory).unwrap_or(0), args)
     }
 }
 
 fn arg(value: f64, origin: Origin, conversion: char) -> OutputArg {
-    OutputArg { ty: Type::F64, bits: value.to_bits().into(), origin, conversion: conversion as u8 }
+    let conversion = Conversion::new(&format!("%{conversion}"));
+    OutputArg { ty: Type::F64, bits: value.to_bits().into(), origin, argument: 0, conversion }
 }
 
 #[test]
 fn the_table_knows_where_each_format_is() {
-    let known = |symbol: &str| output(symbol).map(|f| (f.name(), f.format, f.passing));
+    let known = |symbol: &str| match output(symbol)?.shows {
+        Shows::Format(format) => Some((output(symbol)?.name(), format.argument, format.passing)),
+        _ => None,
+    };
     use Passing::*;
     for (symbol, name, format, passing) in [
         ("printf", "printf", 0, Variadic),
@@ -86,18 +96,17 @@ fn the_table_knows_where_each_format_is() {
         ("__vasprintf_chk", "vasprintf", 2, VaList),
         ("_IO_printf", "printf", 0, Variadic),
         ("___vsnprintf", "vsnprintf", 2, VaList),
+        ("swprintf", "swprintf", 2, Variadic),
+        ("__vfwprintf_chk", "vfwprintf", 2, VaList),
+        ("obstack_vprintf", "obstack_vprintf", 1, VaList),
+        ("error", "error", 2, Variadic),
+        ("verrx", "verrx", 1, VaList),
     ] {
         assert_eq!(known(symbol), Some((name, format, passing)), "{symbol}");
     }
-    for other in [
-        "__printf_fp",
-        "__vfprintf_internal",
-        "_dl_printf",
-        "wprintf",
-        "puts",
-        "printf_chk",
-        "register_printf_function",
-    ] {
+    for other in
+        ["__printf_fp", "__vfprintf_internal", "_dl_printf", "puts", "verror", "printf_chk", "register_printf_function"]
+    {
         assert_eq!(known(other), None, "{other}");
     }
 }
@@ -110,7 +119,8 @@ fn doubles_come_from_vector_registers_whatever_integers_lie_between() {
     call.state.xmm[1] = (-2.25f64).to_bits();
     let (pc, args) = call.run("printf");
     assert_eq!(pc, RETURN);
-    assert_eq!(args, [arg(1.5, Origin::Register(0), 'f'), arg(-2.25, Origin::Register(1), 'g')]);
+    assert_eq!(args[0], OutputArg { conversion: Conversion::new("%.3f"), ..arg(1.5, Origin::Register(0), 'f') });
+    assert_eq!(args[1..], [arg(-2.25, Origin::Register(1), 'g')]);
 }
 
 #[test]
@@ -141,7 +151,8 @@ fn long_doubles_are_on_the_stack_with_their_alignment() {
     call.put_double(STACK + 32, 3.5);
     let (_, args) = call.run("printf");
     assert_eq!(args.len(), 10);
-    assert_eq!(args[8], OutputArg { ty: Type::F80, bits, origin: Origin::Memory(STACK + 16), conversion: b'f' });
+    let (origin, conversion) = (Origin::Memory(STACK + 16), Conversion::new("%Lf"));
+    assert_eq!(args[8], OutputArg { ty: Type::F80, bits, origin, argument: 0, conversion });
     assert_eq!(args[9], arg(3.5, Origin::Memory(STACK + 32), 'f'));
 }
 
@@ -231,6 +242,58 @@ fn a_format_without_end_is_read_to_a_limit() {
         buffer.fill(b'x');
         true
     };
-    assert_eq!(read_string(3, &endless).len(), MAX_FORMAT);
+    assert_eq!(read_format(3, false, &endless).len(), MAX_FORMAT);
     assert!(asked.get() <= MAX_FORMAT + PIECE as usize);
+}
+
+#[test]
+fn a_wide_format_is_read_character_by_character() {
+    let mut call = Call::new("");
+    let wide: Vec<u8> = "%g \u{20ac} %.2f\0".chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
+    call.put(FORMAT & !255, &[0xff; 1024]);
+    call.put(FORMAT, &wide);
+    call.state.gpr[RDI] = FORMAT;
+    call.state.xmm[1] = 2.5f64.to_bits();
+    let (_, args) = call.run("wprintf");
+    assert_eq!(args.iter().map(|arg| arg.conversion.text()).collect::<Vec<_>>(), ["%g", "%.2f"]);
+    assert_eq!(args[1].bits as u64, 2.5f64.to_bits());
+}
+
+#[test]
+fn floats_passed_by_value_are_found_whatever_their_width() {
+    let mut call = Call::new("");
+    call.state.xmm[0] = 0xffff_ffff_0000_0000 | u64::from(1.5f32.to_bits());
+    let bits = 0x3ffd_aaaa_aaaa_aaaa_aaab_u128;
+    call.put(STACK + 16, &[0; 16]);
+    let stack = (STACK + 8).next_multiple_of(16);
+    call.put(stack, &bits.to_le_bytes()[..10]);
+    let types = ["strfromf", "_ZNSolsEd", "qecvt", "_ZSt8to_charsPcS_fSt12chars_formati"].map(|symbol| {
+        let (_, args) = call.run(symbol);
+        let [arg] = args.as_slice() else { panic!("{symbol}: {args:?}") };
+        (arg.ty, arg.bits)
+    });
+    let single = u128::from(1.5f32.to_bits());
+    let double = u128::from(call.state.xmm[0]);
+    assert_eq!(types, [(Type::F32, single), (Type::F64, double), (Type::F80, bits), (Type::F32, single)]);
+}
+
+#[test]
+fn symbols_of_other_libraries_are_known_by_their_whole_names() {
+    let known = |symbol: &str| foreign_output(symbol).map(OutputFunction::name);
+    for (symbol, name) in [
+        ("_ZNSo9_M_insertIdEERSoT_@@GLIBCXX_3.4.9", "operator<<"),
+        ("_ZNSt13basic_ostreamIwSt11char_traitsIwEElsEf", "operator<<"),
+        ("_ZNSt3__18to_charsEPcS0_eNS_12chars_formatE", "to_chars"),
+        ("_gfortran_transfer_array_write@@GFORTRAN_8", "write"),
+        ("PyOS_double_to_string", "str"),
+        ("_RNvXs7_NtNtCsgEmfK2I1SDS_4core3fmt5floatdNtB7_7Display3fmt", "fmt"),
+        ("_ZN4core3fmt5float52_$LT$impl$u20$core..fmt..Display$u20$for$u20$f64$GT$3fmt17h0123456789abcdefE", "fmt"),
+    ] {
+        assert_eq!(known(symbol), Some(name), "{symbol}");
+    }
+    for other in
+        ["_ZNSolsEi", "_ZNSo9_M_insertIbEERSoT_", "_ZSt8to_charsPcS_", "_gfortran_transfer_real", "print", "_RNvX"]
+    {
+        assert_eq!(known(other), None, "{other}");
+    }
 }

@@ -32,6 +32,47 @@ pub fn is_quiet_module(path: impl AsRef<Path>) -> bool {
         || library(file).is_some_and(|name| LIBRARIES.contains(&name))
 }
 
+/// The libraries of languages: what they call an output function for is another's doing.
+const RUNTIMES: &[&str] = &["libstdc++", "libc++", "libgfortran", "libquadmath"];
+
+/// Does this module only do what the program's own code asks it to? Then who called it is of interest.
+pub fn is_runtime_module(path: impl AsRef<Path>) -> bool {
+    let file = path.as_ref().file_name().and_then(|name| name.to_str());
+    is_quiet_module(&path) || file.and_then(library).is_some_and(|name| RUNTIMES.contains(&name))
+}
+
+/// How the symbols of functions begin that are a language's, wherever they are: C++'s namespaces `std` and `__gnu_cxx`, whose templates
+/// become part of the program, libgfortran's, and Rust's crates.
+const RUNTIME_SYMBOLS: &[&str] =
+    &["_ZSt", "_ZNSt", "_ZNKSt", "_ZNSo", "_ZN9__gnu_cxx", "_gfortran", "_ZN4core", "_ZN5alloc", "_ZN3std"];
+/// The same crates as roots of paths, in Rust's newer way of mangling names (RFC 2603).
+const RUNTIME_CRATES: &[&str] = &["4core", "5alloc", "3std"];
+
+/// Is this a function of the C library that makes a system call which writes? In a static executable it is; elsewhere it may be the
+/// program's own.
+pub fn is_static_writer(symbol: &str) -> bool {
+    let name = symbol.trim_start_matches("__").trim_start_matches("libc_").trim_end_matches("64");
+    ["write", "pwrite", "writev", "pwritev", "send", "sendto", "sendmsg"].contains(&name)
+}
+
+/// Does this function only do what the program's own code asks it to?
+pub fn is_runtime_function(symbol: &str) -> bool {
+    let of_crate = |symbol: &str| {
+        let (_, root) = symbol.strip_prefix("_R")?.split_once("Cs")?;
+        let (_, name) = root.split_once('_')?;
+        Some(RUNTIME_CRATES.iter().any(|known| name.starts_with(known)))
+    };
+    // `<alloc::vec::Vec<T> as core::fmt::Debug>::fmt` and, for any T, `<T as alloc::string::ToString>::to_string`.
+    let of_implementation = |symbol: &str| {
+        let (_, of) = symbol.strip_prefix("_ZN")?.split_once("_$LT$")?;
+        let of = of.strip_prefix("$RF$").unwrap_or(of);
+        Some(["T$u20$", "$u5b$T$u5d$", "core..", "alloc..", "std.."].iter().any(|known| of.starts_with(known)))
+    };
+    RUNTIME_SYMBOLS.iter().any(|beginning| symbol.starts_with(beginning))
+        || of_crate(symbol) == Some(true)
+        || of_implementation(symbol) == Some(true)
+}
+
 /// Is this module the C library's mathematical part?
 pub fn is_math_module(path: impl AsRef<Path>) -> bool {
     let file = path.as_ref().file_name().and_then(|name| name.to_str());
@@ -89,6 +130,30 @@ mod tests {
         for path in ["/lib/x86_64-linux-gnu/libc.so.6", "libm-tricks.so", "libm.sound", "/usr/bin/libm", ""] {
             assert!(!is_math_module(path), "{path}");
         }
+    }
+
+    #[test]
+    fn functions_of_languages_are_told_from_the_programs() {
+        for symbol in [
+            "_ZNSo9_M_insertIdEERSoT_",
+            "_ZN9__gnu_cxx12__to_xstringI",
+            "_RNvNtCsgEmfK2I1SDS_3std2io6_print",
+            "_ZN42_$LT$$RF$T$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
+        ] {
+            assert!(is_runtime_function(symbol), "{symbol}");
+        }
+        for symbol in [
+            "main",
+            "_ZL5wrongv",
+            "_ZN5Point5printEv",
+            "_RNvCs1234_7program4main",
+            "_RNvXCs1234_3mineNtB_1P",
+            "_ZN48_$LT$rs1..Point$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE",
+        ] {
+            assert!(!is_runtime_function(symbol), "{symbol}");
+        }
+        assert!(is_runtime_module("/usr/lib/libstdc++.so.6.0.30") && is_runtime_module("libgfortran.so.5"));
+        assert!(!is_runtime_module("/usr/bin/program") && !is_runtime_module("libstdcool.so"));
     }
 
     #[test]

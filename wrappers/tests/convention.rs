@@ -100,10 +100,9 @@ impl Call {
 
     fn arguments(&self, symbol: &str) -> Vec<OutputArg> {
         let function = output(symbol).unwrap();
-        let (pc, arguments) =
-            output_call(&function, &self.state, &|address, buffer: &mut [u8]| self.memory(address, buffer));
-        assert_ne!(pc, 0);
-        arguments
+        let memory = |address: u64, buffer: &mut [u8]| self.memory(address, buffer);
+        assert!(self.state.return_address(&memory).is_some_and(|pc| pc != 0));
+        output_call(&function, &self.state, &memory)
     }
 }
 

@@ -188,15 +188,16 @@ fn output() -> impl Strategy<Value = Vec<u8>> {
     (word(), 0u32..3, prop::collection::vec((word(), word(), 0u32..3, 0u32..300), 0..3)).prop_map(
         |(pc, function, args)| {
             let mut bytes = Output { pc, function, args: vec![] }.encode();
-            bytes[4..8].copy_from_slice(&(32 + 32 * args.len() as u32).to_le_bytes());
+            bytes[4..8].copy_from_slice(&(32 + 48 * args.len() as u32).to_le_bytes());
             bytes[20..24].copy_from_slice(&(args.len() as u32).to_le_bytes());
             for (bits, place, kind, conversion) in args {
+                let upper = if conversion % 2 == 0 { 0 } else { bits & 0xffff };
                 bytes.extend(bits.to_le_bytes());
+                bytes.extend(upper.to_le_bytes());
                 bytes.extend((place % 20).to_le_bytes());
                 bytes.extend(kind.to_le_bytes());
-                bytes.extend(conversion.to_le_bytes());
-                bytes.extend((bits as u32 & 0xffff).to_le_bytes());
-                bytes.extend((conversion % 2).to_le_bytes());
+                bytes.extend((conversion % 4).to_le_bytes());
+                bytes.extend([conversion; 4].map(u32::to_le_bytes).concat());
             }
             bytes
         },

@@ -1,6 +1,6 @@
 //! Logs written by hand: blocks in the IR's text form, records as lists of fields.
 
-use fpgrind_analysis::log::{Event, Origin, Output, OutputArg};
+use fpgrind_analysis::log::{Conversion, Event, Origin, Output, OutputArg};
 use fpgrind_analysis::{Analysis, Cause, Config, Findings};
 use fpgrind_ir::{Block, GuestInstr, Op, Stmt, Type, parse_block};
 
@@ -55,13 +55,16 @@ impl Log {
     /// The same by a call that returns to `pc`.
     pub fn print_at(&mut self, pc: u64, value: f64) {
         let (bits, origin) = (value.to_bits() as u128, Origin::Register(0));
-        self.print_arg(pc, OutputArg { ty: Type::F64, bits, origin, conversion: b'f' });
+        self.print_arg(pc, OutputArg { ty: Type::F64, bits, origin, argument: 0, conversion: Conversion::new("%f") });
     }
 
     /// Prints the long double at an address.
     pub fn print_long(&mut self, address: u64, bits: u128) {
         let origin = Origin::Memory(address);
-        self.print_arg(PRINT, OutputArg { ty: Type::F80, bits, origin, conversion: b'f' });
+        self.print_arg(
+            PRINT,
+            OutputArg { ty: Type::F80, bits, origin, argument: 0, conversion: Conversion::new("%Lf") },
+        );
     }
 
     fn print_arg(&mut self, pc: u64, arg: OutputArg) {

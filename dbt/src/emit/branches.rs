@@ -6,6 +6,7 @@ use crate::decode::{Decoded, End};
 use crate::exits::{Exit, Key};
 use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+use fpgrind_frontend_x86::{filled_by_kernel, transfer};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// rcx and rdx, while the target of an indirect branch is looked up.
@@ -60,6 +61,14 @@ impl Emitter {
             }
             End::Return { extra } => return self.guest_return(pc, mode, extra),
             End::Syscall { next } => {
+                if mode == Mode::Logged
+                    && filled_by_kernel(&decoded.instrs).is_none()
+                    && let Some(transfer) = transfer(&decoded.instrs)
+                {
+                    self.mark(Interrupted::Between);
+                    self.ask(|resume| Exit::Transfer { transfer, next, resume });
+                    self.mark(Interrupted::At { pc, spilled: [None, None] });
+                }
                 dynasm!(self.asm.ops; .arch x64; lea r11, [>after]);
                 self.asm.jump(self.stubs.syscall);
                 self.continuations.push((self.asm.here(), (next, mode)));

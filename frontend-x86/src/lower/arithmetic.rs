@@ -190,13 +190,7 @@ impl Lowering<'_> {
         let left = self.left(ty, count)?;
         let [scale, back] = [digits, -digits].map(|exponent| self.builder.constant(ty, power_of_two(ty, exponent)));
         // The immediate says how the remainder is rounded, too.
-        let rounding = match immediate & 7 {
-            0 => Rounding::Nearest,
-            1 => Rounding::Down,
-            2 => Rounding::Up,
-            3 => Rounding::Truncate,
-            _ => Rounding::Current,
-        };
+        let rounding = rounding_of(immediate);
         let apply = |builder: &mut Builder, operator, args, result| {
             builder.value(ty, Op::Apply { operator, args, rounding, result })
         };
@@ -333,14 +327,24 @@ pub(super) fn computed(operator: Operator, args: Vec<Value>) -> Op {
     Op::Apply { operator, args, rounding: Rounding::Current, result: None }
 }
 
-/// Bit 2 says that MXCSR decides, else bits 0 and 1 do (Intel SDM, ROUNDPD).
-fn rounding_operator(immediate: u8) -> Operator {
+/// Bit 2 of an immediate says that MXCSR decides, else bits 0 and 1 do (Intel SDM, ROUNDPD, VCVTPS2PH).
+pub(super) fn rounding_of(immediate: u8) -> Rounding {
     match immediate & 7 {
-        0 => Operator::RoundEven,
-        1 => Operator::Floor,
-        2 => Operator::Ceil,
-        3 => Operator::Trunc,
-        _ => Operator::Nearbyint,
+        0 => Rounding::Nearest,
+        1 => Rounding::Down,
+        2 => Rounding::Up,
+        3 => Rounding::Truncate,
+        _ => Rounding::Current,
+    }
+}
+
+fn rounding_operator(immediate: u8) -> Operator {
+    match rounding_of(immediate) {
+        Rounding::Nearest => Operator::RoundEven,
+        Rounding::Down => Operator::Floor,
+        Rounding::Up => Operator::Ceil,
+        Rounding::Truncate => Operator::Trunc,
+        Rounding::Current => Operator::Nearbyint,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Conversions between formats, to integers and from them.
 
 use super::Lowering;
+use super::arithmetic::rounding_of;
 use crate::operands::{Operand, operand};
 use crate::tables::Lanes;
 use fpgrind_ir::{Op, Operator, Rounding, Type, Value};
@@ -11,14 +12,7 @@ impl Lowering<'_> {
         let count = if scalar { 1 } else { self.form.bytes / from.bytes().max(to.bytes()) };
         let args = self.arguments(1, from.bytes())?;
         let rounding = match self.instr.mnemonic() {
-            // Bit 2 of the immediate says that MXCSR decides, else bits 0 and 1 do (Intel SDM, VCVTPS2PH).
-            Mnemonic::Vcvtps2ph => match self.instr.immediate8() & 7 {
-                0 => Rounding::Nearest,
-                1 => Rounding::Down,
-                2 => Rounding::Up,
-                3 => Rounding::Truncate,
-                _ => Rounding::Current,
-            },
+            Mnemonic::Vcvtps2ph => rounding_of(self.instr.immediate8()),
             _ if to == Type::Bf16 => Rounding::Nearest,
             _ => self.form.rounding,
         };

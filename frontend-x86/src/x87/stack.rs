@@ -6,14 +6,10 @@
 
 use super::status::Status;
 use crate::builder::Builder;
-use fpgrind_ir::{Op, Place, Reg, Slot, Type, Value};
+use fpgrind_ir::{Op, Place, Reg, Slot, Type, Value, X87_INDEFINITE};
 
 /// Images that may be taken in one block to check results: with more of them its record would become too long.
 const CHECKS: usize = 16;
-
-/// The NaN that is read from an empty register, and that a push onto a full one leaves, while the exceptions for that are masked
-/// (Intel SDM volume 1, "Stack Overflow or Underflow Exception").
-const INDEFINITE: u128 = 0xffff_c000000000000000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Contents {
@@ -153,7 +149,7 @@ pub fn read(builder: &mut Builder, index: u8) -> Value {
     let register = builder.x87.registers[number as usize];
     let live = match (register.contents, register.read) {
         (Contents::Holds(value), _) | (_, Some(value)) => return value,
-        (Contents::Empty, None) => return builder.constant(Type::F80, INDEFINITE),
+        (Contents::Empty, None) => return builder.constant(Type::F80, X87_INDEFINITE),
         (contents, None) => contents == Contents::Untouched,
     };
     let (image, top) = match builder.x87.image {
@@ -173,7 +169,7 @@ pub fn read(builder: &mut Builder, index: u8) -> Value {
 pub fn push(builder: &mut Builder, value: Option<Value>) {
     builder.x87.turn(7);
     let full = matches!(builder.x87.registers[builder.x87.top as usize].contents, Contents::Holds(_));
-    let pushed = if full { Some(builder.constant(Type::F80, INDEFINITE)) } else { value };
+    let pushed = if full { Some(builder.constant(Type::F80, X87_INDEFINITE)) } else { value };
     builder.x87.write(0, pushed);
 }
 

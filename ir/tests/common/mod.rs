@@ -138,6 +138,15 @@ impl Maker {
                 let [dst, src, len] = [b, c, d].map(|choice| self.value(Type::B64, choice));
                 self.push(None, Op::Copy { dst, src, len, unit: 1 << (a % 4) });
                 self.push(None, Op::Forget { dst, len, unit: 1 << (b % 4) });
+                self.push(
+                    None,
+                    Op::Allocate {
+                        at: dst,
+                        size: len,
+                        count: (a % 2 == 0).then_some(src),
+                        old: (b % 2 == 0).then_some(src),
+                    },
+                );
             }
             17 => {
                 let args = (0..operator.arity()).map(|n| self.value(float, d.wrapping_add(n as u8))).collect();
@@ -219,7 +228,7 @@ fn place(ty: Type, choice: u8) -> Place {
         (Type::B32, 0..4) => Place { reg: Reg::Mxcsr, offset: 0 },
         (Type::B64, 8) => Place::whole(Reg::Sum { base: number, index: 15 - number, scale: 1 << (number % 4) }),
         (Type::B64, 1) => Place { reg: Reg::FsBase, offset: 0 },
-        (Type::B64, 2..4) => Place { reg: Reg::Out(number % 2), offset: 0 },
+        (Type::B64, 2..4) => Place { reg: Reg::Out(number % 3), offset: 0 },
         (Type::B32 | Type::B64, 4..12) => Place::gpr(number),
         (Type::F64 | Type::B64, 12..) => Place::vec(number, 8),
         _ => Place::vec(number, 0),
