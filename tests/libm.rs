@@ -174,6 +174,35 @@ fn functions_that_the_user_names() {
     }
 }
 
+/// gfortran's powers are libgcc's and libgfortran's functions, and its intrinsics libm's.
+#[test]
+fn powers_and_functions_of_fortran() {
+    if !common::guests::installed("gfortran") {
+        return;
+    }
+    let program = common::guests::compile(&["gfortran", "-O1", "-g"], "powers.f90", &[]);
+    let folder = common::scratch("powers");
+    let out = folder.to_str().expect("UTF-8");
+    let command = [program.as_os_str(), "3".as_ref()];
+    let outcome = common::run(common::fpgrind(&["--check", "--out", out], &command), b"");
+    assert_eq!(outcome.stdout, common::run(common::native(&command), b"").stdout);
+    let report = std::fs::read_to_string(folder.join("report.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!((&report["check_failures"], &report["totals"]["misnamed_calls"]), (&json!([]), &json!(0)));
+    let causes = report["causes"].as_array().expect("causes");
+    for (line, expression, stands_for) in
+        [(14, "pow(", ""), (15, "pow(", ""), (17, " + 1e17)", "re_cpow("), (18, " + 1e16)", "jn(")]
+    {
+        let cause = causes.iter().find(|cause| cause["site"]["line"] == line);
+        let cause = cause.unwrap_or_else(|| panic!("none in line {line}: {}", outcome.stderr));
+        let shown = cause["expression"].as_str().expect("an expression");
+        let boxed: Vec<&str> =
+            cause["variables"].as_array().expect("variables").iter().filter_map(|v| v["stands_for"].as_str()).collect();
+        let is_told = stands_for.is_empty() || boxed.iter().any(|call| call.starts_with(stands_for));
+        assert!(shown.contains(expression) && is_told, "{line}: {shown} {boxed:?}");
+    }
+}
+
 /// What is wrapped in the libm that is installed is in the table above, in each of its formats.
 #[test]
 fn no_function_is_left_out() {
