@@ -19,10 +19,10 @@ use crate::exits::{Exit, Key};
 use crate::modules::Function;
 use crate::stubs::Stubs;
 use crate::tables::Lookup;
-use crate::wrapping::kept_arguments;
+use crate::wrapping::{ARGUMENTS, kept_arguments};
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_ir::{Place, Reg, When};
-use fpgrind_wrappers::{AllocatedAt, Change, Wrapper};
+use fpgrind_wrappers::{AllocatedAt, Change, Shows, Wrapper};
 use iced_x86::{Code, FlowControl, Instruction, Register};
 use record::Scratch;
 use std::ops::Range;
@@ -255,7 +255,13 @@ impl Emitter {
             self.record(record, top_of_stack());
         }
         if let Function::Wrapped(Wrapper::Output(function)) = function {
+            let skip = self.asm.ops.new_dynamic_label();
+            if let Shows::Bytes { size, count, .. } = function.shows {
+                let register = |argument: u8| ARGUMENTS[argument as usize % ARGUMENTS.len()];
+                self.unless_floats_fit(count.map(|_| register(size)), register(count.unwrap_or(size)), skip);
+            }
             self.ask(|resume| Exit::Output { function, resume });
+            dynasm!(self.asm.ops; .arch x64; =>skip);
         }
         self.keep(&kept_arguments(function));
         self.enter_quiet(leave);
@@ -275,6 +281,27 @@ impl Emitter {
             self.ask(|resume| Exit::Resolved { function: wrapper, resume });
         }
         self.guest_return(pc, Mode::Logged, 0);
+    }
+
+    /// Asking takes long. Of what is written most is text, and most text is not a multiple of four bytes long: then it is no array of floats.
+    /// So many bytes are written as a register says; times another's, if that is given: elements that are no bytes are asked about.
+    pub(super) fn unless_floats_fit(&mut self, size: Option<u8>, count: u8, skip: DynamicLabel) {
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx);
+        if let Some(size) = size {
+            dynasm!(self.asm.ops; .arch x64; lea rcx, [Rq(size) - 1]; jrcxz >bytes; jmp >ask; bytes:);
+        }
+        // The lowest two bits, without flags.
+        dynasm!(self.asm.ops
+            ; .arch x64
+            ; lea rcx, [Rq(count) * 8]
+            ; lea rcx, [rcx * 8]
+            ; movzx ecx, cl
+            ; jrcxz >ask
+            ; gs mov rcx, [at::spill(0)]
+            ; jmp =>skip
+            ; ask:
+            ; gs mov rcx, [at::spill(0)]
+        );
     }
 
     /// What a function has not written need not be there to be read.

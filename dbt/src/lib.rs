@@ -15,6 +15,7 @@ mod arena;
 mod asm;
 mod blocks;
 mod cache;
+mod carriers;
 mod context;
 mod copies;
 mod decode;

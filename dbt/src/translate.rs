@@ -4,6 +4,7 @@ mod batch;
 
 use crate::blocks::{Blocks, Chain, Link, PAGE_SHIFT};
 use crate::cache::{CodeCache, Room};
+use crate::carriers::Carriers;
 use crate::context::Mode;
 use crate::copies::Copies;
 use crate::decode::{Decoded, Writes, decode, instruction_starts};
@@ -59,6 +60,7 @@ pub struct Translator {
     continuations: FxHashMap<u64, Key>,
     /// Where quiet mode ends, and for which wrapped function.
     leaves: FxHashMap<u64, u64>,
+    carriers: Carriers,
     /// What the table of jumps has entries for.
     jump_entries: FxHashSet<Key>,
     /// Jumps to entries out of reach, by the zone that they lie in and the entry.
@@ -93,6 +95,7 @@ impl Translator {
             copies: Copies::default(),
             continuations: FxHashMap::default(),
             leaves: FxHashMap::default(),
+            carriers: Carriers::default(),
             jump_entries: FxHashSet::default(),
             far_jumps: FxHashMap::default(),
             exits_from: VecDeque::new(),
@@ -122,6 +125,7 @@ impl Translator {
             copies: self.copies.clone(),
             continuations: self.continuations.clone(),
             leaves: self.leaves.clone(),
+            carriers: self.carriers.clone(),
             jump_entries: self.jump_entries.clone(),
             far_jumps: self.far_jumps.clone(),
             exits_from: self.exits_from.clone(),
@@ -256,7 +260,7 @@ impl Translator {
             Some(bytes) => decode(key.0, bytes, key.1, Writes::EndBlocks, &mut self.infos),
             None => self.decode(key, false).0,
         };
-        let record = Record::new(self.describe(&mut decoded, key.1), |_| 0);
+        let record = Record::new(self.describe(&mut decoded, key.1, self.carriers.of_block(key)), |_| 0);
         if source.is_some() {
             emitter.verify(&decoded, key);
         }
@@ -397,7 +401,7 @@ impl Translator {
     }
 
     /// What a block does to floats, if it is to leave a record. If it is a loop it may be unrolled; then it is one of several.
-    fn describe(&mut self, decoded: &mut Decoded, mode: Mode) -> Vec<Block> {
+    fn describe(&mut self, decoded: &mut Decoded, mode: Mode, carriers: u16) -> Vec<Block> {
         let (Some(logging), Some(first)) = (self.logging, decoded.instrs.first().map(Instruction::ip)) else {
             return Vec::new();
         };
@@ -412,7 +416,7 @@ impl Translator {
             let mut guest = guest.borrow_mut();
             guest.is_constant(address, buffer.len()) && guest.read(address, buffer)
         };
-        let options = LiftOptions { check: logging.check, constants: &constants };
+        let options = LiftOptions { check: logging.check, constants: &constants, carriers };
         let block = lift(&decoded.instrs, &options);
         if block.record == 0 {
             return Vec::new();

@@ -19,7 +19,7 @@ pub use coverage::{Coverage, coverage};
 pub use kernel::{Direction, Memory, Transfer, filled_by_kernel, transfer};
 
 use builder::Builder;
-use fpgrind_ir::{Block, GuestInstr, Op};
+use fpgrind_ir::{Block, GuestInstr, Op, Place, Reg};
 use iced_x86::{Code, Instruction, InstructionInfoFactory};
 
 #[derive(Clone, Copy)]
@@ -29,6 +29,19 @@ pub struct LiftOptions<'a> {
     /// Fills the buffer with the memory at an address and returns true if that memory is mapped read-only from a file:
     /// literals, which need not be logged.
     pub constants: &'a dyn Fn(u64, &mut [u8]) -> bool,
+    /// General registers, a bit each, in which code around this one has left floats: what is stored from them may be one.
+    pub carriers: u16,
+}
+
+/// The general registers in which a block leaves floats for others, and which calls preserve (System V ABI, figure 3.4). Compilers keep floats
+/// there over calls, because calls preserve no vector register.
+pub fn carriers_left(block: &Block) -> u16 {
+    const PRESERVED: u16 = 1 << 3 | 1 << 5 | 0b1111 << 12;
+    let left = block.stmts.iter().filter_map(|stmt| match stmt.op {
+        Op::Put { place: Place { reg: Reg::Gpr(number), .. }, .. } => Some(1u16 << (number & 15)),
+        _ => None,
+    });
+    left.fold(0, |carriers, carrier| carriers | carrier) & PRESERVED
 }
 
 /// Describes a straight line of 64-bit instructions, of which only the last may leave it.

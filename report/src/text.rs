@@ -197,14 +197,15 @@ fn worst(cause: &Cause) -> String {
     }
 }
 
-/// `printf at plot.c:61 (62.0 bits) and a branch at plot.c:40 (12 of 65,536 go the other way)`
+/// `printf %.3f at plot.c:61 (62.0 bits: prints 0, correct 2) and a branch at plot.c:40 (12 of 65,536 go the other way)`
 fn reached(report: &Report, cause: &Cause) -> Option<String> {
     let mut places: Vec<(String, String)> = Vec::new();
     for spot in cause.reaches.iter().filter_map(|index| report.findings.spots.get(*index)) {
         let place = format!("{} at {}", spot_noun(spot, "a "), report.sites.spot(spot).short());
         // Several numbers of one call are one place; the worst of them comes first.
         if places.iter().all(|(known, _)| *known != place) {
-            places.push((place, extent(spot)));
+            let shown = if places.is_empty() { shown(spot) } else { String::new() };
+            places.push((place, extent(spot) + &shown));
         }
     }
     let more = places.len().saturating_sub(MAX_REACHED);
@@ -218,10 +219,23 @@ fn reached(report: &Report, cause: &Cause) -> Option<String> {
 
 fn spot_noun(spot: &Spot, article: &str) -> String {
     match &spot.kind {
-        SpotKind::Output { function, .. } => function.clone(),
+        SpotKind::Output { function, conversion, .. } if conversion.is_empty() => function.clone(),
+        SpotKind::Output { function, conversion, .. } => format!("{function} {conversion}"),
         SpotKind::Branch { .. } => format!("{article}branch"),
         SpotKind::Mask => format!("{article}comparison"),
         SpotKind::ToInt => format!("{article}conversion to an integer"),
+    }
+}
+
+/// `: prints 0, correct 2`, of what is printed.
+fn shown(spot: &Spot) -> String {
+    let is_number = !spot.computed.is_nan() && !spot.correct.is_nan();
+    match spot.kind {
+        SpotKind::Output { .. } if is_number => {
+            let (computed, correct) = short_pair(spot.computed, spot.correct);
+            format!(": prints {computed}, correct {correct}")
+        }
+        _ => String::new(),
     }
 }
 

@@ -14,7 +14,7 @@ fpgrind: 1 root cause behind 2 inaccurate results   (4.1 s, 61,204,118 operation
      loses up to 53.0 bits, 31.4 on average, in 4,096 of 65,536 executions
      when x in [1.2e-4, 0.25] and y in [-8.7e-9, 8.7e-9]     (seen: x in [-1, 0.25], y in [-2, 2])
      worst at x = 0.2499, y = 3.1e-12: computed 0, correct 1.9226e-23
-     reaches printf at plot.c:61 (62.0 bits) and a branch at plot.c:40 (12 of 65,536 go the other way)
+     reaches printf %f at plot.c:61 (62.0 bits: prints 1, correct 2) and a branch at plot.c:40 (12 of 65,536 go the other way)
 
 details: fpgrind-plot.4711/report.txt    for Herbie: fpgrind-plot.4711/causes.fpcore
 "
@@ -68,7 +68,7 @@ fn a_nan_is_not_told_as_lost_bits() {
     assert!(text.contains("     gives NaN in 2 of 9 executions\n"), "{text}");
     assert!(text.contains("     when x = 0 and y = 0     (seen: "), "{text}");
     assert!(text.contains("     for example at x = 0, y = 0: computed NaN\n"), "{text}");
-    assert!(text.contains("reaches printf at plot.c:61 (NaN) and"), "{text}");
+    assert!(text.contains("reaches printf %f at plot.c:61 (NaN) and"), "{text}");
     assert!(!text.contains("loses"), "{text}");
 }
 
@@ -83,7 +83,7 @@ fn a_result_without_a_cause_names_where_errors_accumulate() {
         "\
 fpgrind: 1 inaccurate result, no single operation to blame   (0.3 s, 1,000,000 operations)
 
-  printf at sum.c:12 prints 1.2e7, correct 1.3e7 (20.1 bits): no single operation is to blame; rounding errors accumulate in x + y at sum.c:10
+  printf %f at sum.c:12 prints 1.2e7, correct 1.3e7 (20.1 bits): no single operation is to blame; rounding errors accumulate in x + y at sum.c:10
 "
     );
 }
@@ -95,7 +95,7 @@ fn results_with_and_without_a_cause_are_counted_apart() {
     let text = summary(&report);
     assert!(text.starts_with("fpgrind: 1 root cause behind 2 inaccurate results, and 1 without one   ("), "{text}");
     assert!(
-        text.contains("go the other way)\n\n  also inaccurate:\n  printf at 0x100c prints 1, correct 2 (20.1 bits)"),
+        text.contains("go the other way)\n\n  also inaccurate:\n  printf %f at 0x100c prints 1, correct 2 (20.1 bits)"),
         "{text}"
     );
 }
@@ -129,7 +129,7 @@ fn a_clean_run_says_what_was_looked_at() {
         summary(&without_causes(vec![printed(0x1005, 1_200, 0, 0.9), printed(0x1006, 1, 0, 3.25), branch(0x1007, 51, 0)])),
         "\
 fpgrind: nothing inaccurate found   (0.3 s, 1,000,000 operations)
-  looked at 1,201 numbers printed, 51 decisions and 0 conversions to integers; the worst error is 3.2 bits, in printf at sum.c:6
+  looked at 1,201 numbers printed, 51 decisions and 0 conversions to integers; the worst error is 3.2 bits, in printf %f at sum.c:6
 "
     );
     let text = summary(&without_causes(vec![]));
@@ -215,7 +215,7 @@ fn numbers_of_one_call_are_one_place_and_many_places_are_counted() {
     spots.extend((0..4).map(|i| branch(MAIN + 0x80 + i, 10, 1)));
     report.findings.causes[0].reaches = vec![0, 2, 1, 3, 4, 5, 6];
     let text = summary(&report);
-    assert_eq!(text.matches("printf at plot.c:61").count(), 1, "{text}");
+    assert_eq!(text.matches("printf %f at plot.c:61").count(), 1, "{text}");
     assert!(text.contains("and 2 other places\n"), "{text}");
     assert!(text.contains("(1 of 10 goes the other way)"), "{text}");
 }

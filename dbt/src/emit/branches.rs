@@ -6,7 +6,7 @@ use crate::decode::{Decoded, End};
 use crate::exits::{Exit, Key};
 use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_frontend_x86::{filled_by_kernel, transfer};
+use fpgrind_frontend_x86::{Memory, filled_by_kernel, transfer};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// rcx and rdx, while the target of an indirect branch is looked up.
@@ -66,7 +66,12 @@ impl Emitter {
                     && let Some(transfer) = transfer(&decoded.instrs)
                 {
                     self.mark(Interrupted::Between);
+                    let skip = self.asm.ops.new_dynamic_label();
+                    if let Memory::Buffer { len, .. } = transfer.memory {
+                        self.unless_floats_fit(None, len, skip);
+                    }
                     self.ask(|resume| Exit::Transfer { transfer, next, resume });
+                    dynasm!(self.asm.ops; .arch x64; =>skip);
                     self.mark(Interrupted::At { pc, spilled: [None, None] });
                 }
                 dynasm!(self.asm.ops; .arch x64; lea r11, [>after]);

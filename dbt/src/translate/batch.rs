@@ -170,7 +170,9 @@ impl Translator {
             }
             let (mut decoded, read_pages) = self.decode((pc, mode), volatile);
             pages.extend(read_pages);
-            let blocks = self.describe(&mut decoded, mode);
+            let carriers = self.carriers.around((pc, mode));
+            let blocks = self.describe(&mut decoded, mode, carriers);
+            self.carriers.note(pc, &blocks);
             let record = self.announce(blocks);
             // A call that is translated already is not translated again: returns can enter behind one only.
             let called = decoded.call().filter(|call| !volatile && *call != pc && !self.is_new(batch, (*call, mode)));

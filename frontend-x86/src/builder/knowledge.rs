@@ -34,6 +34,12 @@ impl Builder {
         matches!(self.origin(granule), None | Some(Op::Fresh { .. })) && granule != Granule::Untouched
     }
 
+    /// Is it what a general register held when the block was entered?
+    pub fn is_entered(&self, granule: Granule) -> bool {
+        granule == Granule::Untouched
+            || matches!(self.origin(granule), Some(Op::Live { place, .. }) if matches!(place.reg, Reg::Gpr(_)))
+    }
+
     /// Did a comparison make it?
     pub fn is_mask(&self, granule: Granule) -> bool {
         matches!(self.origin(granule), Some(Op::Mask { .. }))

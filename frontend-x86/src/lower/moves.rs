@@ -14,6 +14,13 @@ const FROM_LOW: &[Pick] = &[Pick::A(0), Pick::A(1)];
 const FROM_HIGH: &[Pick] = &[Pick::A(2), Pick::A(3)];
 
 impl Lowering<'_> {
+    /// May these granules of a general register be a float that another block has left in it?
+    fn is_carried(&self, from: Source, granules: usize) -> bool {
+        let Source::Register(Reg::Gpr(number)) = from else { return false };
+        let held = self.builder.peek(from);
+        self.options.carriers >> number & 1 == 1 && held[..granules].iter().all(|held| self.builder.is_entered(*held))
+    }
+
     pub(super) fn rearrange_by(&mut self, pattern: Pattern, element: usize) -> Option<()> {
         let to_memory = self.instr.op0_kind() == OpKind::Memory;
         match pattern {
@@ -142,8 +149,13 @@ impl Lowering<'_> {
                 _ if self.form.mask.is_some() => self.builder.known_granules(from, needed[argument]),
                 // Integers are stored all the time: only what may be a float and is known is followed.
                 (Operand::Memory { .. }, _) => {
-                    let granules = self.builder.peek(from);
+                    let is_carried = self.is_carried(from, picks.len());
+                    let granules = match is_carried {
+                        true => self.builder.granules(from, needed[argument]),
+                        false => self.builder.peek(from),
+                    };
                     let follow = match self.instr.op_kind(number) {
+                        OpKind::Register if is_carried => true,
                         OpKind::Register => {
                             granules[..picks.len()].iter().any(|&granule| self.builder.likely_carries_float(granule))
                         }

@@ -34,6 +34,11 @@ int main(void) {
     memccpy(b, a, 77, bytes);
     printf("memccpy %g\n", b[7]);
 
+    memset(b, 0, bytes);
+    /* Compilers keep floats over calls in registers that calls preserve. */
+    __asm__ volatile("movq %1, %%rbx\n jmp 1f\n 1: mov %%rbx, %0" : "=m"(b[7]) : "x"(a[7]) : "rbx");
+    printf("register %g\n", b[7]);
+
     double *heap = filled(malloc(bytes));
     void *fence = malloc(16);
     heap = realloc(heap, 100 * bytes);
