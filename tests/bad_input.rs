@@ -57,6 +57,17 @@ fn a_missing_program_is_127() {
 }
 
 #[test]
+fn a_bad_line_of_a_file_of_functions_is_named() {
+    let folder = scratch("bad-wrap");
+    let wrap = file(&folder, "functions", b"# ours\nf(double) -> double = sin\ng(quad) -> double = cos\n", 0o644);
+    let sentence = refused(125, fpgrind(&["--wrap", &wrap, "/bin/true"]));
+    assert!(sentence.contains("functions, line 3: `quad` is no type"), "{sentence}");
+    assert!(refused(125, fpgrind(&["--wrap", "/no/such/file", "/bin/true"])).contains("/no/such/file"));
+    let binary = file(&folder, "binary", b"\xff\xfe", 0o644);
+    refused(125, fpgrind(&["--wrap", &binary, "/bin/true"]));
+}
+
+#[test]
 fn what_is_not_a_program_is_126() {
     let folder = scratch("bad-files");
     let mut of_true = std::fs::read("/bin/true").expect("/bin/true is readable");

@@ -250,6 +250,14 @@ fn a_sine_and_a_cosine_computed_by_one_call_are_two_operations() {
 }
 
 #[test]
+fn a_programs_own_functions_are_not_the_librarys_of_the_same_names() {
+    for_each_build("tests/guests/own_names.c", |report| {
+        let functions: Vec<&str> = report.causes().iter().map(|cause| text(&cause["site"]["function"])).collect();
+        assert!(functions.contains(&"gamma") && functions.contains(&"y1"), "{}: {functions:?}", report.of);
+    });
+}
+
+#[test]
 fn a_library_function_that_is_jumped_to_runs_and_is_seen() {
     for_each_build("tests/guests/tail_call.c", |report| {
         assert_eq!(report.outcome.stdout, "1\n2\n3\n", "{}", report.of);

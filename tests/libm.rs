@@ -17,7 +17,10 @@ mod vectors;
 use big::Big;
 use functions::{FUNCTIONS, Meaning};
 use guest::{Case, Format, Guest, Reached};
+use serde_json::json;
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
 /// By what follows the functions' names.
 const FORMATS: [Format; 3] = [Format::DOUBLE, Format::FLOAT, Format::LONG_DOUBLE];
@@ -127,6 +130,77 @@ fn every_lane_of_every_vector_function() {
     assert_eq!(outcome.findings.totals.operations, outcome.shadows as u64);
     assert_eq!(outcome.findings.check_failures, []);
     assert_eq!(outcome.findings.totals.corrupt_records, 0);
+}
+
+/// What the user says of a program's functions: in one that has symbols, and in one that has none.
+#[test]
+fn functions_that_the_user_names() {
+    for flags in [&["-O1", "-no-pie"][..], &["-O1", "-static", "-no-pie"]] {
+        let program = common::build("tests/guests/named.c", flags);
+        let folder = common::scratch(&format!("named{}", flags.concat()));
+        let stripped = folder.join("stripped");
+        let strip = Command::new("strip").arg(&program).arg("-o").arg(&stripped).status();
+        assert!(strip.expect("strip is installed").success());
+        let [series, length, wave] = ["series", "length", "wave"].map(|name| guest::address_of(&program, name));
+        let named = "series(double, int) -> double = black box\nlength(float, float) -> float = hypot\nwave = sin\n";
+        let by_address = format!(
+            "stripped+{series:#x}(double, int) -> double = black box\nstripped+{length:#x} = hypotf\nstripped+{wave:#x} = sin\n"
+        );
+        // A dynamic program's printf is libc's.
+        let printf = if flags.contains(&"-static") { guest::address_of(&program, "printf") } else { 0 };
+        let by_address = if printf == 0 { by_address } else { format!("{by_address}stripped+{printf:#x} = printf\n") };
+        for (program, text, called) in [(&program, named, "series"), (&stripped, &by_address, "stripped_")] {
+            let wrap = folder.join("functions");
+            std::fs::write(&wrap, text).expect("the folder is writable");
+            let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+            let options = ["--check", "--wrap", &path(&wrap), "--out", &path(&folder)];
+            let outcome = common::run(common::fpgrind(&options, &[program]), b"");
+            assert_eq!(outcome.stdout, common::run(common::native(&[program]), b"").stdout);
+            let report = std::fs::read_to_string(folder.join("report.json")).expect("a report");
+            let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+            assert_eq!((&report["check_failures"], &report["notes"]), (&json!([]), &json!([])), "{}", outcome.stderr);
+            let causes = report["causes"].as_array().expect("causes");
+            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+            let is_wave = |cause: &&serde_json::Value| text(&cause["expression"]).contains("sin(");
+            assert_eq!(causes.iter().filter(is_wave).count(), 1, "{}", outcome.stderr);
+            let boxed = causes.iter().flat_map(|cause| cause["variables"].as_array().expect("variables"));
+            let boxed: Vec<String> = boxed.map(|variable| text(&variable["stands_for"])).collect();
+            assert!(boxed.iter().any(|call| call.starts_with(called)), "{}", outcome.stderr);
+            // What is inside of the functions is not looked at.
+            assert!(causes.iter().all(|cause| text(&cause["site"]["function"]) != "series"), "{}", outcome.stderr);
+            let fpcore = std::fs::read_to_string(folder.join("causes.fpcore")).expect("causes.fpcore");
+            assert!(fpcore.contains("a function that FPCore does not have"), "{fpcore}");
+        }
+    }
+}
+
+/// gfortran's powers are libgcc's and libgfortran's functions, and its intrinsics libm's.
+#[test]
+fn powers_and_functions_of_fortran() {
+    if !common::guests::installed("gfortran") {
+        return;
+    }
+    let program = common::guests::compile(&["gfortran", "-O1", "-g"], "powers.f90", &[]);
+    let folder = common::scratch("powers");
+    let out = folder.to_str().expect("UTF-8");
+    let command = [program.as_os_str(), "3".as_ref()];
+    let outcome = common::run(common::fpgrind(&["--check", "--out", out], &command), b"");
+    assert_eq!(outcome.stdout, common::run(common::native(&command), b"").stdout);
+    let report = std::fs::read_to_string(folder.join("report.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!((&report["check_failures"], &report["totals"]["misnamed_calls"]), (&json!([]), &json!(0)));
+    let causes = report["causes"].as_array().expect("causes");
+    for (line, expression, stands_for) in
+        [(14, "pow(", ""), (15, "pow(", ""), (17, " + 1e17)", "re_cpow("), (18, " + 1e16)", "jn(")]
+    {
+        let cause = causes.iter().find(|cause| cause["site"]["line"] == line);
+        let cause = cause.unwrap_or_else(|| panic!("none in line {line}: {}", outcome.stderr));
+        let shown = cause["expression"].as_str().expect("an expression");
+        let boxed: Vec<&str> =
+            cause["variables"].as_array().expect("variables").iter().filter_map(|v| v["stands_for"].as_str()).collect();
+        let is_told = stands_for.is_empty() || boxed.iter().any(|call| call.starts_with(stands_for));
+        assert!(shown.contains(expression) && is_told, "{line}: {shown} {boxed:?}");
+    }
 }
 
 /// What is wrapped in the libm that is installed is in the table above, in each of its formats.

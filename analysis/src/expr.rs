@@ -259,6 +259,26 @@ mod tests {
         assert_eq!(long(Cast, &[x()]).infix(&NAMES), "long_double(x)");
     }
 
+    #[test]
+    fn fpcore_has_no_word_for_some_functions_and_a_composition_for_others() {
+        use Operator::*;
+        for (expr, expected) in [
+            (op(Ldexp, &[x(), y()]), "(* x (exp2 y))"),
+            (op(Fraction, &[x()]), "(- x (trunc x))"),
+            (op(Rsqrt, &[x()]), "(/ 1 (sqrt x))"),
+            (op(Log2p1, &[x()]), "(/ (log1p x) LN2)"),
+            (op(Maximum, &[x(), y()]), "(fmax x y)"),
+        ] {
+            assert_eq!(expr.fpcore(&NAMES, Type::F64), expected);
+        }
+        for operator in [J0, Yn, Sinpi, ReSqrt, ImMul, MaxMag, Compound] {
+            assert!(!is_in_fpcore(operator), "{}", operator.name());
+        }
+        for operator in [Sin, Tgamma, Lgamma, Remainder, Cast, Exp10, Add, Ldexp] {
+            assert!(is_in_fpcore(operator), "{}", operator.name());
+        }
+    }
+
     proptest! {
         #[test]
         fn numbers_read_back_exactly(bits in any::<u64>()) {

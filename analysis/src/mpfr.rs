@@ -5,6 +5,9 @@
 
 mod complex;
 mod functions;
+#[cfg(test)]
+#[path = "mpfr/tests.rs"]
+mod library_tests;
 
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};

@@ -3,7 +3,9 @@
 use crate::guest::Mapping;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
-use fpgrind_wrappers::{Named, Wrapper, foreign_output, is_math_module, is_quiet_module, is_reserved, wrapper};
+use fpgrind_wrappers::{
+    Named, Wrapper, foreign_output, is_extension, is_math_module, is_quiet_module, is_reserved, wrapper,
+};
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
@@ -22,16 +24,19 @@ pub enum Function {
 /// Which functions are looked for.
 struct Found {
     only_reserved: bool,
+    /// The program's own functions are beside the library's.
+    is_static: bool,
     inside_math: bool,
     named: Option<&'static Named>,
 }
 
 impl Found {
-    /// What the function with this name is; what the user says comes first.
-    fn wrapper(&self, name: &str) -> Option<Wrapper> {
+    /// What the function with this name is; what the user says comes first. A library's names give way to others'.
+    fn wrapper(&self, name: &str, gives_way: bool) -> Option<Wrapper> {
         self.named.and_then(|named| named.symbol(name)).or_else(|| {
             let known = match self.only_reserved && !is_reserved(name) {
                 true => foreign_output(name).map(Wrapper::Output),
+                false if self.is_static && is_extension(name) && !gives_way => None,
                 false => wrapper(name),
             };
             known.filter(|wrapper| !(self.inside_math && matches!(wrapper, Wrapper::Math(_))))
@@ -114,11 +119,11 @@ impl Modules {
             module.bias = bias;
         }
         // A dynamic executable's own `log` is as likely a logger as a logarithm: there the C library's functions are
-        // in the C library. A static executable contains them.
-        // What only compilers' libraries call so can be anywhere.
-        let only_reserved = !quiet && file.dynamic_symbols().next().is_some();
+        // in the C library, and only names that compilers keep for themselves mean something. A static executable contains them.
+        let is_static = !quiet && file.dynamic_symbols().next().is_none();
+        let only_reserved = !quiet && !is_static;
         let named = logging.and_then(|logging| logging.named);
-        self.find_functions(&file, &module, Found { only_reserved, inside_math, named });
+        self.find_functions(&file, &module, Found { only_reserved, is_static, inside_math, named });
         for (address, wrapper) in named.into_iter().flat_map(|named| named.addresses(&module.path)) {
             let address = address.wrapping_add(module.bias);
             if (module.start..module.end).contains(&address) {
@@ -135,12 +140,12 @@ impl Modules {
             }
             let address = symbol.address().wrapping_add(module.bias);
             let Ok(name) = symbol.name() else { continue };
-            let Some(wrapper) = found.wrapper(name) else { continue };
+            let indirect =
+                matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.st_type() == STT_GNU_IFUNC);
+            let Some(wrapper) = found.wrapper(name, symbol.is_weak() || indirect) else { continue };
             if !(module.start..module.end).contains(&address) {
                 continue;
             }
-            let indirect =
-                matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.st_type() == STT_GNU_IFUNC);
             let function = if indirect { Function::Resolver(wrapper) } else { Function::Wrapped(wrapper) };
             self.functions.insert(address, function);
         }

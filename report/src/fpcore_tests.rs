@@ -20,6 +20,18 @@ fn the_plotters_cause_is_the_core_that_the_design_shows() {
     );
 }
 
+#[test]
+fn what_fpcore_has_no_word_for_is_said() {
+    let mut report = plotter();
+    report.findings.causes[0].variables[1].stands_for = Some("j0(x)".into());
+    let text = render(&report);
+    assert!(text.starts_with("; y stands for j0(x), a function that FPCore does not have\n(FPCore (x y)\n"), "{text}");
+    report.findings.causes[0].operator = fpgrind_ir::Operator::Y1;
+    let text = render(&report);
+    assert!(text.contains("in csqrt (plot.c:24) is a function that FPCore does not have: there is nothing"), "{text}");
+    assert!(!text.contains("(FPCore"), "{text}");
+}
+
 fn condition_of(erroneous: Ranges) -> Option<String> {
     condition(&Variable { name: "x".into(), seen: erroneous, erroneous, worst: 1.0.into(), stands_for: None })
 }

@@ -188,6 +188,14 @@ fn a_long_expression_has_its_place_on_the_next_line() {
 }
 
 #[test]
+fn what_an_expression_ends_in_is_told() {
+    let mut report = plotter();
+    report.findings.causes[0].variables[1].stands_for = Some("j0(x + 1)".into());
+    let text = summary(&report);
+    assert!(text.contains("executions\n     where y = j0(x + 1)\n     when x in"), "{text}");
+}
+
+#[test]
 fn ranges_that_do_not_fit_beside_each_other_go_below_each_other() {
     let mut report = plotter();
     let third = fpgrind_analysis::Variable { name: "z".into(), ..report.findings.causes[0].variables[1].clone() };

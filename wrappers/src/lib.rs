@@ -16,7 +16,7 @@ mod quiet;
 
 pub use call::{CallState, Memory};
 pub use changes::{AllocatedAt, Change, change};
-pub use math::{Argument, At, Kind, Math, Outcome, is_reserved, math};
+pub use math::{Argument, At, Kind, Math, Outcome, is_extension, is_reserved, math};
 pub use named::Named;
 pub use outputs::{
     Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, output, output_call, written,

@@ -11,7 +11,7 @@ mod tests;
 
 pub(crate) use convention::Lanes;
 pub(crate) use functions::{Give, Take};
-pub use names::{is_reserved, math};
+pub use names::{is_extension, is_reserved, math};
 
 use fpgrind_ir::{Operator, Place, Type};
 

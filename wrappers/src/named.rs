@@ -9,10 +9,11 @@
 //!
 //! Before the equals sign is a function, by its symbol or by a file's name and the address in the file; what it takes and returns, as in
 //! C. Behind it is an operation that the analysis knows, or `black box`: what it returns is then right by definition, and in expressions there is a
-//! call of it. Where the types are left out it is what C's function of that name is.
+//! call of it. Where the types are left out it is what the C library's function of
+//! that name is: so a stripped program's printf can be told as well.
 
-use crate::math::{Give, Kind, Lanes, Math, Take, convention, math};
-use crate::{Wrapper, unversioned};
+use crate::math::{Give, Kind, Lanes, Math, Take, convention};
+use crate::{Wrapper, unversioned, wrapper};
 use fpgrind_ir::{BlackBox, MAX_ARITY, Operator, Type};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,13 +94,13 @@ fn entry(line: &str) -> Result<(Place, Wrapper), String> {
         None => (function, None),
     };
     let place = place(name)?;
-    let math = match signature {
-        Some(signature) => described(shown_name(&place), signature, operation)?,
-        None => math(operation).cloned().ok_or_else(|| {
-            format!("`{operation}` is no mathematical function of C that fpgrind knows; name the types, as in {name}(double) -> double")
+    let wrapper = match signature {
+        Some(signature) => Wrapper::Math(Box::leak(Box::new(described(shown_name(&place), signature, operation)?))),
+        None => wrapper(operation).ok_or_else(|| {
+            format!("fpgrind knows no function `{operation}`; name the types, as in {name}(double) -> double")
         })?,
     };
-    Ok((place, Wrapper::Math(Box::leak(Box::new(math)))))
+    Ok((place, wrapper))
 }
 
 fn place(name: &str) -> Result<Place, String> {
@@ -200,6 +201,7 @@ fn argument(ty: &str) -> Result<Take, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math;
 
     fn math_of(line: &str) -> &'static Math {
         let named = Named::parse(line).unwrap_or_else(|problem| panic!("{line}: {problem}"));
@@ -216,6 +218,8 @@ mod tests {
         assert_eq!(Some(math_of("f(long double complex) -> long double complex = csqrt")), math("csqrtl"));
         assert_eq!(Some(math_of("f(int, double) -> double = jn  # of the second kind")), math("jn"));
         assert_eq!(Some(math_of("solver+0x4a10 = powf")), math("powf"));
+        let output = Named::parse("solver+0x4a20 = __printf_chk").expect("valid");
+        assert!(matches!(output.entries[0].wrapper, Wrapper::Output(_)));
     }
 
     #[test]
@@ -250,7 +254,7 @@ mod tests {
             ("f(quad) -> double = sin", "`quad` is no type"),
             ("f(double) -> double = sine", "no such operation is known: `sine`"),
             ("f(double) -> double = pow", "pow takes 2 numbers, and the function has 1"),
-            ("f = sine", "no mathematical function"),
+            ("f = sine", "knows no function `sine`"),
             ("f+12 = sin", "an address such as 0x4a10"),
             ("a b = sin", "no function's name"),
             (" = sin", "no function's name"),

@@ -5,7 +5,7 @@ use super::convention::{self, Lanes};
 use super::functions::{EXTENSIONS, FUNCTIONS, Give, HELPERS, NARROWING, Row, Take};
 use crate::unversioned;
 use fpgrind_ir::Type;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// What follows a function's name and says its format. `f32` to `f64x` are the types of TS 18661-3 (now C23, annex H): on x86-64
@@ -46,9 +46,8 @@ static SCALARS: LazyLock<FxHashMap<String, &'static Math>> = LazyLock::new(|| {
         }
     };
     for Row(name, takes, gives) in FUNCTIONS.iter().chain(EXTENSIONS) {
-        let (stem, end) = name.strip_suffix("_r").map_or((*name, ""), |stem| (stem, "_r"));
-        for (format, ty) in FORMATS {
-            add(format!("{stem}{format}{end}"), convention::math(takes, gives, *ty, *ty, Lanes::SCALAR));
+        for (name, ty) in names(name) {
+            add(name, convention::math(takes, gives, ty, ty, Lanes::SCALAR));
         }
     }
     for (name, takes, operator) in NARROWING {
@@ -88,6 +87,25 @@ pub fn is_reserved(symbol: &str) -> bool {
     ["_ZGV", "__svml_", "__libm_sse2_", "_gfortran_pow_", "__powi", "__mul", "__div"]
         .iter()
         .any(|prefix| symbol.starts_with(prefix))
+}
+
+/// Is this function not of C? A program's own may well be called `gamma`, or `y1`, and in a static program that is where the library's
+/// would be. glibc's are weak symbols, for that very reason.
+pub fn is_extension(symbol: &str) -> bool {
+    static NAMES: LazyLock<FxHashSet<String>> = LazyLock::new(|| {
+        let extensions = EXTENSIONS.iter().flat_map(|row| names(row.0));
+        let narrowing = NARROWING.iter().flat_map(|(name, ..)| {
+            NARROW_FORMATS.iter().map(move |(before, _, behind, _)| format!("{before}{name}{behind}"))
+        });
+        extensions.map(|(name, _)| name).chain(narrowing).collect()
+    });
+    NAMES.contains(unversioned(symbol))
+}
+
+/// What a function is called in each format.
+fn names(function: &'static str) -> impl Iterator<Item = (String, Type)> {
+    let (stem, end) = function.strip_suffix("_r").map_or((function, ""), |stem| (stem, "_r"));
+    FORMATS.iter().map(move |(format, ty)| (format!("{stem}{format}{end}"), *ty))
 }
 
 /// The public name inside an inner name.

@@ -169,6 +169,16 @@ fn compilers_helpers_are_known_by_their_own_names() {
 }
 
 #[test]
+fn names_that_a_program_may_have_for_its_own_functions_are_told_apart() {
+    for name in ["gamma", "y1", "jnf", "fadd", "f32mulf64", "lgammal_r", "drem@GLIBC_2.2.5"] {
+        assert!(is_extension(name) && math(name).is_some(), "{name}");
+    }
+    for name in ["sin", "lgamma", "fma", "__y1", "csqrtf"] {
+        assert!(!is_extension(name) && math(name).is_some(), "{name}");
+    }
+}
+
+#[test]
 fn other_functions_are_left_alone() {
     // Quadruple precision, resolvers, helpers of libm, masks and results that are elsewhere.
     for name in [
