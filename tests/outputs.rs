@@ -88,6 +88,15 @@ fn what_the_c_library_prints() {
 }
 
 #[test]
+fn what_the_c_library_calls_back_is_analysed() {
+    for flags in [&["-O0", "-lm"][..], &["-O2", "-lm"], &["-O1", "-static", "-lm"]] {
+        let report = run(&compile(&["gcc", "-g"], "outputs/callback.c", flags));
+        let wrong: u64 = report.spots("branch").map(|spot| spot["wrong"].as_u64().unwrap_or(0)).sum();
+        assert_eq!((report.outcome.stdout.trim(), wrong), ("3", 3), "{}", report.of);
+    }
+}
+
+#[test]
 fn what_is_written_as_it_is() {
     let c = &["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g"];
     for flags in [&["-O0"][..], &["-O2"], &["-O1", "-static"]] {

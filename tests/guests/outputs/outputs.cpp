@@ -34,6 +34,8 @@ int main() {
     std::vector<Point> points(3);
     points.push_back(Point{wrong(), 2});
     std::cout << points.back().x << "\n"; // operator<<
+    double value = wrong();
+    text.write(reinterpret_cast<const char *>(&value), sizeof value); // ostream::write 0
     std::string made = std::to_string(1e6 * wrong()); // vsnprintf %f
     std::cout << made << "\n";
     char buffer[400], *end = buffer + sizeof buffer;
