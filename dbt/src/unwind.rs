@@ -67,50 +67,16 @@ impl Unwinder {
             let Some(mapping) = mapping_of(frame.pc.wrapping_sub(1)) else { break };
             let tables = self.files.entry(mapping.name.clone()).or_insert_with(|| Tables::read(&mapping.name));
             let at = tables.as_ref().and_then(|tables| tables.address(&mapping, frame.pc.wrapping_sub(1)));
-            let is_runtimes = match (tables, at) {
-                (Some(tables), Some(at)) => is_runtime_module(&mapping.name) || tables.is_runtimes(at),
-                _ => false,
-            };
-            if !is_runtimes {
+            let (Some(tables), Some(at)) = (tables, at) else { return frame.pc };
+            if !is_runtime_module(&mapping.name) && !tables.is_runtimes(at) {
                 return frame.pc;
             }
-            match self.above(&frame, &mapping, guest) {
+            match tables.above(&frame, at, guest, &mut self.context) {
                 Some(above) if above.gpr[RSP] > frame.gpr[RSP] => frame = above,
                 _ => break,
             }
         }
         direct
-    }
-
-    /// The frame that called this one.
-    fn above(&mut self, frame: &Frame, mapping: &Mapping, guest: &Guest) -> Option<Frame> {
-        let tables = self.files.get(&mapping.name)?.as_ref()?;
-        let pc = tables.address(mapping, frame.pc.wrapping_sub(1))?;
-        let bases = BaseAddresses::default().set_eh_frame(tables.frames.1);
-        let frames = EhFrame::new(tables.data.get(tables.frames.0.clone())?, LittleEndian);
-        let functions = tables.functions.get_or_init(|| functions(&frames, &bases));
-        let behind = functions.partition_point(|(start, _)| *start <= pc);
-        let (_, offset) = functions.get(behind.checked_sub(1)?)?;
-        let fde = frames.fde_from_offset(&bases, *offset, EhFrame::cie_from_offset).ok()?;
-        if !fde.contains(pc) {
-            return None;
-        }
-        let row = fde.unwind_info_for_address(&frames, &bases, &mut self.context, pc).ok()?;
-        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
-        let base = frame.gpr[*GENERAL.get(register.0 as usize)?].wrapping_add_signed(*offset);
-        let saved = |rule: &RegisterRule<usize>| match rule {
-            RegisterRule::Offset(offset) => guest.read_u64(base.wrapping_add_signed(*offset)),
-            _ => None,
-        };
-        let mut above = Frame { pc: saved(&row.register(gimli::Register(RETURN_ADDRESS))?)?, gpr: frame.gpr };
-        above.gpr[RSP] = base;
-        for (register, rule) in row.registers().filter(|(register, _)| register.0 != RETURN_ADDRESS) {
-            if matches!(rule, RegisterRule::SameValue) {
-                continue;
-            }
-            above.gpr[*GENERAL.get(register.0 as usize)?] = saved(rule)?;
-        }
-        Some(above)
     }
 }
 
@@ -154,6 +120,35 @@ impl Tables {
     /// An address in the guest in the file's own addressing.
     fn address(&self, mapping: &Mapping, address: u64) -> Option<u64> {
         Some(address.wrapping_sub(bias(&object::File::parse(&*self.data).ok()?, mapping)?))
+    }
+
+    /// The frame that called this one, whose call is at `pc` in the file's own addressing.
+    fn above(&self, frame: &Frame, pc: u64, guest: &Guest, context: &mut UnwindContext<usize>) -> Option<Frame> {
+        let bases = BaseAddresses::default().set_eh_frame(self.frames.1);
+        let frames = EhFrame::new(self.data.get(self.frames.0.clone())?, LittleEndian);
+        let functions = self.functions.get_or_init(|| functions(&frames, &bases));
+        let behind = functions.partition_point(|(start, _)| *start <= pc);
+        let (_, offset) = functions.get(behind.checked_sub(1)?)?;
+        let fde = frames.fde_from_offset(&bases, *offset, EhFrame::cie_from_offset).ok()?;
+        if !fde.contains(pc) {
+            return None;
+        }
+        let row = fde.unwind_info_for_address(&frames, &bases, context, pc).ok()?;
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
+        let base = frame.gpr[*GENERAL.get(register.0 as usize)?].wrapping_add_signed(*offset);
+        let saved = |rule: &RegisterRule<usize>| match rule {
+            RegisterRule::Offset(offset) => guest.read_u64(base.wrapping_add_signed(*offset)),
+            _ => None,
+        };
+        let mut above = Frame { pc: saved(&row.register(gimli::Register(RETURN_ADDRESS))?)?, gpr: frame.gpr };
+        above.gpr[RSP] = base;
+        for (register, rule) in row.registers().filter(|(register, _)| register.0 != RETURN_ADDRESS) {
+            if matches!(rule, RegisterRule::SameValue) {
+                continue;
+            }
+            above.gpr[*GENERAL.get(register.0 as usize)?] = saved(rule)?;
+        }
+        Some(above)
     }
 
     fn is_runtimes(&self, address: u64) -> bool {
