@@ -288,7 +288,7 @@ impl Emitter {
     pub(super) fn unless_floats_fit(&mut self, size: Option<u8>, count: u8, skip: DynamicLabel) {
         dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx);
         if let Some(size) = size {
-            dynasm!(self.asm.ops; .arch x64; lea rcx, [Rq(size) - 1]; jrcxz >bytes; jmp >ask; bytes:);
+            dynasm!(self.asm.ops; .arch x64; lea rcx, [Rq(size) - 1]; jrcxz >bytes; jmp >zero; bytes:);
         }
         // The lowest two bits, without flags.
         dynasm!(self.asm.ops
@@ -296,20 +296,20 @@ impl Emitter {
             ; lea rcx, [Rq(count) * 8]
             ; lea rcx, [rcx * 8]
             ; movzx ecx, cl
-            ; jrcxz >ask
-            ; gs mov rcx, [at::spill(0)]
-            ; jmp =>skip
-            ; ask:
-            ; gs mov rcx, [at::spill(0)]
         );
+        self.unless_zero(skip);
     }
 
     /// What a function has not written need not be there to be read.
     fn unless_zero_is_returned(&mut self, skip: DynamicLabel) {
+        dynasm!(self.asm.ops; .arch x64; gs mov [at::spill(0)], rcx; mov ecx, eax);
+        self.unless_zero(skip);
+    }
+
+    /// Skips what follows unless rcx, whose guest value is spilled, is 0. (Who is not to skip in any case jumps to `zero`.)
+    fn unless_zero(&mut self, skip: DynamicLabel) {
         dynasm!(self.asm.ops
             ; .arch x64
-            ; gs mov [at::spill(0)], rcx
-            ; mov ecx, eax
             ; jrcxz >zero
             ; gs mov rcx, [at::spill(0)]
             ; jmp =>skip

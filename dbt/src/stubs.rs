@@ -158,12 +158,10 @@ fn request(asm: &mut Asm) -> u64 {
         ; mfence
         ; gs mov ecx, [at::SERVICE_SLEEPS]
         ; jrcxz >look_for_answer
-        ; gs mov rdi, [at::ADDRESS]
-        ; lea rdi, [rdi + at::PENDING]
-        ; mov esi, FUTEX_WAKE
-        ; mov edx, EVERYONE
-        ; mov eax, libc::SYS_futex as i32
-        ; syscall
+    );
+    wake_service(asm);
+    dynasm!(asm.ops
+        ; .arch x64
         // Most answers come sooner than a sleeping thread is woken.
         ; look_for_answer:
         ; mov r10d, SPINS
@@ -209,6 +207,19 @@ fn request(asm: &mut Asm) -> u64 {
     }
     dynasm!(asm.ops; .arch x64; gs jmp QWORD [at::RESUME]);
     asked
+}
+
+/// Clobbers rax, rcx, rdx, rsi, rdi and r11.
+fn wake_service(asm: &mut Asm) {
+    dynasm!(asm.ops
+        ; .arch x64
+        ; gs mov rdi, [at::ADDRESS]
+        ; lea rdi, [rdi + at::PENDING]
+        ; mov esi, FUTEX_WAKE
+        ; mov edx, EVERYONE
+        ; mov eax, libc::SYS_futex as i32
+        ; syscall
+    );
 }
 
 /// rcx and r11 are the call's to clobber, and so ours until it is made. The translation goes on at the address in r11, and
@@ -294,12 +305,10 @@ fn next_chunk(asm: &mut Asm, request: u64) {
         ; gs mov [at::gpr(6)], rsi
         ; gs mov [at::gpr(7)], rdi
         ; gs mov [at::gpr(11)], r11
-        ; gs mov rdi, [at::ADDRESS]
-        ; lea rdi, [rdi + at::PENDING]
-        ; mov esi, FUTEX_WAKE
-        ; mov edx, EVERYONE
-        ; mov eax, libc::SYS_futex as i32
-        ; syscall
+    );
+    wake_service(asm);
+    dynasm!(asm.ops
+        ; .arch x64
         ; gs mov rax, [at::gpr(0)]
         ; gs mov rsi, [at::gpr(6)]
         ; gs mov rdi, [at::gpr(7)]
