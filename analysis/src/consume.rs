@@ -14,14 +14,14 @@ use crate::program::Program;
 use crate::real::Real;
 use crate::run::{Frame, Running};
 use crate::spots::Spots;
-use crate::trace::Node;
+use crate::trace::{Handle, Nodes};
 use crate::{error, finish};
 use fpgrind_ir::{Block, Place, Type};
 use rustc_hash::FxHashMap;
 
 /// A running analysis: feed it the log's events in order, then ask it to finish.
 pub struct Analysis<R: Real = Mpfr> {
-    pub(crate) guests: Guests<R>,
+    pub(crate) guests: Guests,
     programs: FxHashMap<u32, Program>,
     pub(crate) books: Books<R>,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Books<R> {
     pub totals: Totals,
     pub check_failures: Vec<CheckFailure>,
     /// The values of the block being run. No thread needs them longer than that.
-    pub frame: Frame<R>,
+    pub frame: Frame,
 }
 
 /// A shadow as it stands, for tests.
@@ -59,13 +59,12 @@ impl Analysis<Mpfr> {
 impl<R: Real> Analysis<R> {
     pub fn with_reals(config: Config) -> Analysis<R> {
         let operations = Operations::new(&config);
-        let max_depth = operations.pruner.max_depth();
         Analysis {
             guests: Guests::new(),
             programs: FxHashMap::default(),
             books: Books {
                 operations,
-                spots: Spots::new(max_depth),
+                spots: Spots::new(),
                 locations: Locations::default(),
                 output_functions: FxHashMap::default(),
                 totals: Totals::default(),
@@ -85,7 +84,9 @@ impl<R: Real> Analysis<R> {
             Event::Module { process, module } => guests.map(process, &module, &mut books.locations),
             Event::Unmapped { process, start, end } => guests.unmap(process, start, end),
             Event::Overwritten { process, start, end } => guests.overwrite(process, start, end),
-            Event::Moved { process, start, end, to } => guests.remap(process, start..end, to),
+            Event::Moved { process, start, end, to } => {
+                guests.remap(process, start..end, to, &books.operations.nodes)
+            }
             Event::Block { process, number, block } => self.block(process, number, &block),
             Event::OutputFunction(number, name) => {
                 books.output_functions.insert(number, name);
@@ -108,12 +109,14 @@ impl<R: Real> Analysis<R> {
 
     /// The shadow of the float in a place of a thread, if it has one.
     pub fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {
-        self.guests.thread(thread)?.registers.shadow(place, ty).map(|node| shadow(node))
+        let nodes = &self.books.operations.nodes;
+        self.guests.thread(thread)?.registers.shadow(place, ty, nodes).map(|node| shadow(node, nodes))
     }
 
     /// The shadow of the float at an address in a process, if it has one.
     pub fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow> {
-        self.guests.process(process)?.memory.shadow(address, ty).map(|node| shadow(node))
+        let nodes = &self.books.operations.nodes;
+        self.guests.process(process)?.memory.shadow(address, ty, nodes).map(|node| shadow(node, nodes))
     }
 
     pub fn finish(self) -> Findings {
@@ -136,11 +139,17 @@ impl<R: Real> Analysis<R> {
     }
 
     fn records(&mut self, thread: u32, mut bytes: &[u8]) {
-        if let Some((thread, process)) = self.guests.running(thread) {
+        while let Some((thread, process)) = self.guests.running(thread) {
             let mut running = Running { thread, process, books: &mut self.books };
-            while let Some(length) = record(&self.programs, &mut running, bytes) {
+            while !running.books.operations.nodes.is_full()
+                && let Some(length) = record(&self.programs, &mut running, bytes)
+            {
                 bytes = &bytes[length..];
             }
+            if !running.books.operations.nodes.is_full() {
+                break;
+            }
+            self.books.operations.collect(&self.guests);
         }
         if !bytes.is_empty() {
             self.books.totals.corrupt_records += 1;
@@ -172,6 +181,7 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
     Some(record.len())
 }
 
-fn shadow<R>(node: &Node<R>) -> Shadow {
-    Shadow { native: node.bits.get(), rounded: node.rounded.get(), bits: error::bits(node.ulps) }
+fn shadow<R: Real>(node: Handle, nodes: &Nodes<R>) -> Shadow {
+    let node = &nodes[node];
+    Shadow { native: node.bits(), rounded: node.rounded(), bits: error::bits(node.ulps) }
 }

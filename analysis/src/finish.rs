@@ -30,7 +30,7 @@ pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
             reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
             let site = operations.sites.get_mut(candidate as usize)?;
             let location = locations.get(site.key.at);
-            Some((candidate, cause(site, location, precision, reaches)?))
+            Some((candidate, cause::<R>(site, location, precision, reaches)?))
         })
         .collect();
     causes.sort_by(|(_, a), (_, b)| {
@@ -52,7 +52,7 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
 }
 
-fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+fn cause<R: Real>(site: &mut Site, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
     let State::Candidate(candidate) = &mut site.state else { return None };
     candidate.general.shorten::<R>(precision, candidate.mode);
     let (expr, variables) = candidate.general.generalisation();
