@@ -1,6 +1,6 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
-use crate::Config;
+use crate::{Config, RealKind};
 use crate::error;
 use crate::guests::Guests;
 use crate::format::{self, Decoded, Kind, is_within};
@@ -19,6 +19,8 @@ use smallvec::SmallVec;
 /// What all operations share.
 pub struct Operations<R> {
     precision: u32,
+    /// Doubts of the reals are settled by MPFR.
+    settles: bool,
     /// Errors of at most this many ulps are none.
     tolerated: u64,
     pub sets: Sets,
@@ -27,6 +29,8 @@ pub struct Operations<R> {
     /// Reals for arguments that have none of their own.
     scratch: [R; MAX_ARITY],
     pub count: u64,
+    /// How often doubts were settled.
+    pub settled: u64,
 }
 
 /// Memory for traces.
@@ -65,12 +69,14 @@ impl<R: Real> Operations<R> {
         let scratch = || R::zero(config.precision);
         Operations {
             precision: config.precision,
+            settles: config.real == RealKind::Auto,
             tolerated: error::ulps_within(config.threshold),
             sets: Sets::new(),
             sites: Sites::new(),
             nodes: Nodes::new(config.max_depth, NODES_BYTES),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
+            settled: 0,
         }
     }
 
@@ -85,6 +91,10 @@ impl<R: Real> Operations<R> {
 
     pub fn precision(&self) -> u32 {
         self.precision
+    }
+
+    pub fn settles(&self) -> bool {
+        self.settles
     }
 
     pub fn is_error(&self, ulps: u64) -> bool {
@@ -119,7 +129,7 @@ impl<R: Real> Operations<R> {
     }
 
     fn apply_scratch(&self, operator: Operator, arity: usize) -> R {
-        R::apply(operator, &self.scratch.each_ref()[..arity.min(MAX_ARITY)])
+        R::compute(operator, &self.scratch.each_ref()[..arity.min(MAX_ARITY)], self.precision)
     }
 
     /// Could a library function that means this operation have returned this? The best are within an ulp and the worst within
@@ -150,7 +160,10 @@ impl<R: Real> Operations<R> {
         self.count += 1;
         let from = args.first().map_or(ty, |arg| self.nodes.ty(*arg));
         let target = mode.target(operator, from, ty);
-        let real = self.real(in_reals(operator, target.direction), args);
+        let mut real = self.real(in_reals(operator, target.direction), args);
+        if !real.is_settled(target) {
+            real = self.settle(in_reals(operator, target.direction), args).unwrap_or(real);
+        }
         let rounded = real.rounded(target);
         // What only changes the sign or widens is as wrong as its argument, in the format in which that was rounded.
         let is_exact = is_exact(operator, from, ty);
@@ -178,9 +191,10 @@ impl<R: Real> Operations<R> {
         let Request { ty, native, at, mode, .. } = *request;
         let exactly = |term: &Term| R::exactly(self.precision, self.nodes.number(*term));
         let factors: Vec<R> = found.factors.iter().map(exactly).collect();
+        let compute = |operator, args: &[&R]| R::compute(operator, args, self.precision);
         let exact = match &factors[..] {
-            [x] => R::apply(found.rounding, &[x]),
-            [x, y] => R::apply(found.rounding, &[&R::apply(Operator::Mul, &[x, y])]),
+            [x] => compute(found.rounding, &[x]),
+            [x, y] => compute(found.rounding, &[&compute(Operator::Mul, &[x, y])]),
             _ => return,
         };
         if error::ulps(ty, native, exact.rounded(Target::nearest(ty))) != 0 {
@@ -229,7 +243,7 @@ impl<R: Real> Operations<R> {
     pub fn step(&mut self, of: Term, bits: u128, at: LocationId, mode: Mode) -> Term {
         let ty = self.nodes.ty(of);
         let [new, old] = [bits, self.nodes.bits(of)].map(|bits| R::exactly(self.precision, Number::new(ty, bits)));
-        let distance = R::apply(Operator::Sub, &[&new, &old]).rounded(Target::nearest(ty));
+        let distance = R::compute(Operator::Sub, &[&new, &old], self.precision).rounded(Target::nearest(ty));
         if self.nodes.bits(of) == bits {
             return of;
         }
@@ -277,20 +291,40 @@ impl<R: Real> Operations<R> {
 
     /// The operation on the reals of its arguments.
     fn real(&mut self, operator: Operator, args: &[Term]) -> R {
-        R::apply(operator, &self.reals(args)[..args.len()])
+        let precision = self.precision;
+        R::compute(operator, &self.reals(args)[..args.len()], precision)
     }
 
     /// The operation on the reals of its arguments, if its result is an integer that a machine has.
     pub fn integer(&mut self, operator: Operator, args: &[Term], mode: Mode) -> Option<i128> {
         let ty = self.nodes.ty(*args.first()?);
-        let direction = mode.direction(ty, ty);
-        self.real(in_reals(operator, direction), args).to_integer(Direction::Zero)
+        let operator = in_reals(operator, mode.direction(ty, ty));
+        let mut real = self.real(operator, args);
+        if !real.integer_is_settled(Direction::Zero) {
+            real = self.settle(operator, args).unwrap_or(real);
+        }
+        real.to_integer(Direction::Zero)
+    }
+
+    /// The integer next to the real of a float in a direction, if there is one.
+    pub fn to_integer(&mut self, term: Term, direction: Direction) -> Option<i128> {
+        let [real, ..] = self.reals(&[term]);
+        if !real.integer_is_settled(direction)
+            && let Some(settled) = self.settle(Operator::Cast, &[term])
+        {
+            return settled.to_integer(direction);
+        }
+        self.reals(&[term])[0].to_integer(direction)
     }
 
     /// How two floats compare in the reals.
     pub fn compare(&mut self, a: Term, b: Term) -> Outcome {
-        let [a, b, ..] = self.reals(&[a, b]);
-        a.compare(b).into()
+        let [left, right, ..] = self.reals(&[a, b]);
+        let (is_sure, outcome) = (left.differs_for_sure(right), left.compare(right));
+        if !is_sure && let [Some(a), Some(b)] = [a, b].map(|term| self.settle(Operator::Cast, &[term])) {
+            return a.compare(&b).into();
+        }
+        outcome.into()
     }
 
     /// The reals of as many floats as an operation can have, and something where there are fewer.
@@ -394,7 +428,7 @@ pub fn is_exact(operator: Operator, from: Type, ty: Type) -> bool {
 }
 
 /// Rounding to an integer follows the mode in the reals as well.
-fn in_reals(operator: Operator, direction: Direction) -> Operator {
+pub fn in_reals(operator: Operator, direction: Direction) -> Operator {
     match (operator, direction) {
         (Operator::Nearbyint, Direction::Down) => Operator::Floor,
         (Operator::Nearbyint, Direction::Up) => Operator::Ceil,

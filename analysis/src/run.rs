@@ -276,8 +276,9 @@ impl<R: Real> Running<'_, R> {
                     let Mode { mxcsr, .. } = thread.mode;
                     let direction = thread.mode.with(*rounding).direction(*ty, *ty);
                     let native = native::to_integer(*ty, node.bits(), direction, *bytes, *signed, mxcsr);
-                    let correct = native::fit(node.real.to_integer(direction), *bytes, *signed);
-                    let (wrong, influences) = (native != correct, node.influences);
+                    let influences = node.influences;
+                    let correct = native::fit(operations.to_integer(term, direction), *bytes, *signed);
+                    let wrong = native != correct;
                     let visit = Visit { wrong, culprit: term, shown: term, influences };
                     spots.visit(*spot, visit, &mut operations.sets, &operations.nodes);
                 }
