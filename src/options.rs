@@ -35,7 +35,7 @@ pub struct Options {
     pub mode: Mode,
 
     /// What stands for the reals: MPFR, double-double, or double-double with MPFR where that leaves a doubt
-    #[arg(long, value_name = "KIND", value_enum, default_value_t = Reals::Mpfr)]
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = Reals::Auto)]
     pub real: Reals,
 
     /// Bits of MPFR's numbers, 64 to 100000

@@ -148,7 +148,11 @@ impl DoubleDouble {
         let correction = rest / (2.0 * root);
         let (hi, lo) = fast_two_sum(root, correction);
         let rounded = 8.0 * U * (correction.abs() + a.lo.abs() / root) + correction * correction / root;
-        Some(DoubleDouble::new(hi, lo, (rounded + a.err / (2.0 * root) * (1.0 + LITTLE)) * SLACK + underflow(a.is_double())))
+        Some(DoubleDouble::new(
+            hi,
+            lo,
+            (rounded + a.err / (2.0 * root) * (1.0 + LITTLE)) * SLACK + underflow(a.is_double()),
+        ))
     }
 
     fn negated(&self) -> DoubleDouble {
@@ -159,7 +163,8 @@ impl DoubleDouble {
     /// By MPFR: exactly on what is known of the arguments; that they may be wrong is seen from what comes out when they are.
     #[cold]
     fn apply_big(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
-        let is_elementary = matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Fma);
+        let is_elementary =
+            matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Fma);
         let has_big = args.iter().any(|arg| !arg.is_within_doubles());
         if !is_elementary && !has_big && precision > FUNCTION_PRECISION {
             // The digits of a double-double are enough for one.
@@ -172,6 +177,11 @@ impl DoubleDouble {
         let refs: Vec<&Mpfr> = exact.iter().collect();
         let result = Mpfr::apply(operator, &refs);
         let mut value = DoubleDouble::from_mpfr(&result, f64::exp2(2.0 - precision as f64));
+        if operator == Operator::Pow && args[0].hi < 0.0 && !args[1].is_double() {
+            // Of a negative number there are powers at the integers only.
+            value.err = f64::INFINITY;
+            return value;
+        }
         if !value.is_within_doubles() || has_big {
             // How wrong that is no double can say.
             if args.iter().any(|arg| !arg.is_exact()) {
@@ -242,8 +252,6 @@ fn growth(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64
         (Operator::Log1p, 0) => 1.0 / (1.0 + x).abs(),
         (Operator::Tan, 0) => 1.0 + result * result,
         (Operator::Pow, 0) => (args[1].hi * result / x).abs(),
-        // Of a negative number there are powers at the integers only.
-        (Operator::Pow, 1) if args[0].hi <= 0.0 => f64::INFINITY,
         (Operator::Pow, 1) => (args[0].hi.ln() * result).abs() + U,
         (Operator::Hypot, _) => 1.0,
         _ => return None,
@@ -255,7 +263,7 @@ impl Real for DoubleDouble {
         DoubleDouble::double(0.0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn assign(&mut self, ty: Type, bits: u128) {
         *self = match ty {
             Type::F64 => DoubleDouble::double(f64::from_bits(bits as u64)),
@@ -264,7 +272,7 @@ impl Real for DoubleDouble {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn compute(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
         if args.iter().all(|arg| arg.is_within_doubles()) {
             let done = match (operator, args) {
@@ -304,7 +312,7 @@ impl Real for DoubleDouble {
         self.hi.is_nan()
     }
 
-    #[inline]
+    #[inline(always)]
     fn rounded(&self, to: Target) -> u128 {
         if to == const { Target::nearest(Type::F64) } && self.is_within_doubles() {
             return self.hi.to_bits() as u128;
@@ -312,7 +320,7 @@ impl Real for DoubleDouble {
         if to == const { Target::nearest(Type::F32) } && !is_near_tie(self.hi) && self.is_within_doubles() {
             return (self.hi as f32).to_bits() as u128;
         }
-        self.to_mpfr(FUNCTION_PRECISION).rounded(to)
+        self.rounded_otherwise(to)
     }
 
     fn to_integer(&self, direction: Direction) -> Option<i128> {
@@ -324,13 +332,10 @@ impl Real for DoubleDouble {
         self.err == 0.0 || self.big.is_some() && self.err < f64::INFINITY
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_settled(&self, to: Target) -> bool {
         if self.err == 0.0 || self.big.is_some() && self.is_exact() {
             return true;
-        }
-        if self.err == f64::INFINITY {
-            return false;
         }
         // In the middle between two doubles the least doubt counts.
         let (hi, far) = (self.hi, self.lo.abs() * SLACK + 2.0 * self.err);
@@ -340,11 +345,10 @@ impl Real for DoubleDouble {
         if to == const { Target::nearest(Type::F32) } && !is_near_tie(hi) && hi + far == hi && hi - far == hi {
             return true;
         }
-        let [least, greatest] = self.ends().map(|end| end.rounded(to));
-        least == greatest
+        self.is_settled_otherwise(to)
     }
 
-    #[inline]
+    #[inline(always)]
     fn doubt(&self, to: Target) -> u64 {
         if self.is_settled(to) {
             return 0;
@@ -387,6 +391,17 @@ impl Real for DoubleDouble {
 }
 
 impl DoubleDouble {
+    #[cold]
+    fn rounded_otherwise(&self, to: Target) -> u128 {
+        self.to_mpfr(FUNCTION_PRECISION).rounded(to)
+    }
+
+    #[cold]
+    fn is_settled_otherwise(&self, to: Target) -> bool {
+        let [least, greatest] = self.ends().map(|end| end.rounded(to));
+        self.err < f64::INFINITY && least == greatest
+    }
+
     /// The least and the greatest that it may be, and a little beyond: a double-double does not hold every bound.
     fn ends(&self) -> [DoubleDouble; 2] {
         let err = self.err + 4.0 * U * self.lo.abs();

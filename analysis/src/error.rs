@@ -30,7 +30,8 @@ pub fn ulps(ty: Type, native: u128, correct: u128) -> u64 {
 }
 
 /// The same of doubles, which is what most floats are.
-fn ulps_of_doubles(native: u64, correct: u64) -> u64 {
+#[inline(always)]
+pub fn ulps_of_doubles(native: u64, correct: u64) -> u64 {
     if f64::from_bits(native).is_nan() || f64::from_bits(correct).is_nan() {
         return u64::MAX;
     }

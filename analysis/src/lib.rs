@@ -76,7 +76,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { real: RealKind::Mpfr, precision: 256, threshold: 5.0, max_depth: 10 }
+        Config { real: RealKind::Auto, precision: 256, threshold: 5.0, max_depth: 10 }
     }
 }
 

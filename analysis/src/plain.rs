@@ -4,13 +4,13 @@
 //! gives up before it has changed anything.
 
 use crate::error;
+use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::mode::{DAZ, FTZ, MXCSR_ROUNDING, Mode, Target};
 use crate::operation::Operations;
 use crate::real::Real;
 use crate::shadow::{Part, Value};
 use crate::trace::{Handle, Leaf, Made, Nodes, Term};
-use crate::influence::Influences;
 use fpgrind_ir::{Operator, Type};
 
 /// An argument: its bits and what is known about it.
@@ -162,5 +162,9 @@ impl<R: Real> Operations<R> {
 
 #[inline(always)]
 fn distance<F: Plain>(a: u64, b: u64) -> u64 {
-    if a == b { 0 } else { error::ulps(F::TARGET.ty, a as u128, b as u128) }
+    match F::TARGET.ty {
+        _ if a == b => 0,
+        Type::F64 => error::ulps_of_doubles(a, b),
+        ty => error::ulps(ty, a as u128, b as u128),
+    }
 }

@@ -3,9 +3,9 @@
 use crate::error;
 use crate::mode::Target;
 use crate::mpfr::Mpfr;
+use crate::number::Number;
 use crate::operation::{Operations, in_reals};
 use crate::real::Real;
-use crate::number::Number;
 use crate::trace::{Args, Handle, Term};
 use fpgrind_ir::{MAX_ARITY, Operator};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 const MOST: [usize; 3] = [48, 400, 3000];
 
 /// Done again without further ado.
-const FREE: u64 = 1 << 20;
+const FREE: u64 = 1 << 17;
 
 impl<R: Real> Operations<R> {
     /// Were so few operations done again that more of them do not count?

@@ -7,8 +7,8 @@ use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
-use crate::trace::{Handle, Nodes, Term};
 use crate::sampling::Sampling;
+use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -88,7 +88,12 @@ impl Sites {
 
     pub fn number(&mut self, key: SiteKey) -> usize {
         *self.numbers.entry(key).or_insert_with(|| {
-            self.sites.push(Site { key, executions: 0, state: State::Good(Early::default()), doubts: Sampling::default() });
+            self.sites.push(Site {
+                key,
+                executions: 0,
+                state: State::Good(Early::default()),
+                doubts: Sampling::default(),
+            });
             self.sites.len() - 1
         })
     }
@@ -132,7 +137,7 @@ impl Sites {
         match (&mut site.state, verdict) {
             (State::Candidate(candidate), _) => candidate.observe(node, verdict, nodes),
             (State::Good(early), _) => {
-                                let mut candidate = Box::new(Candidate {
+                let mut candidate = Box::new(Candidate {
                     kind: CauseKind::Inaccurate,
                     erroneous: 0,
                     max_bits: 0.0,

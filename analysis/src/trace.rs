@@ -188,26 +188,13 @@ impl<R: Real> Nodes<R> {
     }
 
     /// Makes a node.
-    #[inline]
+    #[inline(always)]
     pub fn make(&mut self, made: Made<R>, args: &[Term]) -> Handle {
         let Made { operator, ty, at, influences, bits, real, target, ulps } = made;
-        let mut node = Node {
-            real,
-            ulps,
-            args: [0; MAX_ARITY],
-            low: bits as u64,
-            high: (bits >> 64) as u16,
-            slots: [Slot::None; MAX_ARITY],
-            at,
-            influences,
-            operator,
-            ty,
-            digits: target.digits,
-            direction: target.direction,
-            leaf: None,
-        };
+        let mut slots = [Slot::None; MAX_ARITY];
+        let mut words = [0; MAX_ARITY];
         for (i, arg) in args.iter().enumerate().take(MAX_ARITY) {
-            (node.slots[i], node.args[i]) = match arg {
+            (slots[i], words[i]) = match arg {
                 Term::Node(handle) => (Slot::Node, handle.0.get() as u64),
                 Term::Leaf(leaf) if leaf.high == 0 => {
                     (if leaf.constant { Slot::Number(leaf.ty) } else { Slot::Data(leaf.ty) }, leaf.low)
@@ -215,9 +202,24 @@ impl<R: Real> Nodes<R> {
                 Term::Leaf(leaf) => (Slot::Node, self.long_leaf(*leaf).0.get() as u64),
             };
         }
-        self.place(node)
+        self.place(Node {
+            real,
+            ulps,
+            args: words,
+            low: bits as u64,
+            high: (bits >> 64) as u16,
+            slots,
+            at,
+            influences,
+            operator,
+            ty,
+            digits: target.digits,
+            direction: target.direction,
+            leaf: None,
+        })
     }
 
+    #[cold]
     fn long_leaf(&mut self, leaf: Leaf) -> Handle {
         self.place(Node {
             real: R::exactly(0, Number::new(leaf.ty, leaf.bits())),
@@ -236,7 +238,7 @@ impl<R: Real> Nodes<R> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, node: Node<R>) -> Handle {
         let at = self.next_free();
         match self.nodes.get_mut(at) {

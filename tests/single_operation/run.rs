@@ -4,7 +4,7 @@ use crate::cpu::{Cpu, State};
 use crate::operands::FPU_NEAREST;
 use crate::record::{Evaluation, Moment};
 use fpgrind_analysis::log::Event;
-use fpgrind_analysis::{Analysis, Config};
+use fpgrind_analysis::{Analysis, Config, RealKind};
 use fpgrind_frontend_x86::{LiftOptions, lift};
 use fpgrind_ir::{Block, GuestInstr, Op, Operator, Type, When, assign_slots, verify};
 use iced_x86::Instruction;
@@ -61,7 +61,8 @@ impl Run {
     }
 
     pub fn analyse(&self, block: &Block, evaluation: &Evaluation) -> Analysis {
-        let mut analysis = Analysis::new(Config { precision: precision(block), ..Config::default() });
+        let mut analysis =
+            Analysis::new(Config { real: RealKind::Mpfr, precision: precision(block), ..Config::default() });
         analysis.event(Event::Process { process: 0, forked_from: None });
         analysis.event(Event::Thread { thread: 0, process: 0, cloned_from: None });
         let modes = set_modes(&self.before().state);
