@@ -27,6 +27,7 @@ mod keyboard;
 mod launch;
 mod log;
 mod modules;
+mod movers;
 mod outputs;
 pub mod program;
 mod ring;

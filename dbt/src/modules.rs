@@ -1,6 +1,7 @@
 //! Modules: the ELF files whose code the guest runs, and the functions in them that mean something to us.
 
 use crate::guest::Mapping;
+use crate::movers::moving_code;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
 use fpgrind_wrappers::{
@@ -51,6 +52,8 @@ pub struct Modules {
     /// The one that was last asked for, and its start: most often it is the next as well.
     last: Cell<Option<(u64, Loaded)>>,
     functions: FxHashMap<u64, Function>,
+    /// Code of the C library that moves the program's numbers about. It leaves records.
+    moving: Vec<Range<u64>>,
 }
 
 /// A mapping of code.
@@ -78,6 +81,11 @@ impl Modules {
         self.loaded.range(..memory.end).next_back().is_some_and(|(_, loaded)| memory.start < loaded.end)
     }
 
+    /// Is this code of the C library that moves the program's numbers about?
+    pub fn is_moving(&self, pc: u64) -> bool {
+        self.moving.iter().any(|code| code.contains(&pc))
+    }
+
     pub fn function(&self, pc: u64) -> Option<Function> {
         self.functions.get(&pc).copied()
     }
@@ -92,6 +100,7 @@ impl Modules {
         self.last.set(None);
         self.loaded.retain(|start, loaded| loaded.end <= memory.start || memory.end <= *start);
         self.functions.retain(|pc, _| !memory.contains(pc));
+        self.moving.retain(|code| code.end <= memory.start || memory.end <= code.start);
     }
 
     /// Learns what a mapping of code is, and if something is logged what its functions are. A file that cannot be read or understood is a
@@ -122,6 +131,10 @@ impl Modules {
         // in the C library, and only names that compilers keep for themselves mean something. A static executable contains them.
         let is_static = !quiet && file.dynamic_symbols().next().is_none();
         let only_reserved = !quiet && !is_static;
+        if !only_reserved {
+            let placed = |code: Range<u64>| code.start.wrapping_add(module.bias)..code.end.wrapping_add(module.bias);
+            self.moving.extend(moving_code(&file).into_iter().map(placed));
+        }
         let named = logging.and_then(|logging| logging.named);
         self.find_functions(&file, &module, Found { only_reserved, is_static, inside_math, named });
         for (address, wrapper) in named.into_iter().flat_map(|named| named.addresses(&module.path)) {

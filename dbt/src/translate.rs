@@ -408,7 +408,8 @@ impl Translator {
         // How a program computes is set by functions of the C library: fesetround and the like. And most system calls are made there.
         let counts = || decoded.sets_rounding() || filled_by_kernel(&decoded.instrs).is_some();
         let quiet = self.modules.at(first).is_some_and(|module| module.quiet);
-        if mode == Mode::Quiet || quiet && !counts() {
+        let moves = self.modules.is_moving(first);
+        if mode == Mode::Quiet || quiet && !moves && !counts() {
             return Vec::new();
         }
         let guest = std::cell::RefCell::new(&mut self.guest);
@@ -416,7 +417,7 @@ impl Translator {
             let mut guest = guest.borrow_mut();
             guest.is_constant(address, buffer.len()) && guest.read(address, buffer)
         };
-        let options = LiftOptions { check: logging.check, constants: &constants, carriers };
+        let options = LiftOptions { check: logging.check, constants: &constants, carriers, moves };
         let block = lift(&decoded.instrs, &options);
         if block.record == 0 {
             return Vec::new();

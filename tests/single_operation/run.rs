@@ -53,7 +53,7 @@ impl Run {
             }
             constant_memory
         };
-        lift(&self.instrs, &LiftOptions { check: true, constants: &constants, carriers: 0 })
+        lift(&self.instrs, &LiftOptions { check: true, constants: &constants, carriers: 0, moves: false })
     }
 
     pub fn evaluate(&self, block: &Block) -> Evaluation {
@@ -76,7 +76,10 @@ impl Run {
 
 /// What an instruction that is not run must at least give: a block that makes sense.
 pub fn check_lifts(instr: &Instruction, what: &str) {
-    let block = lift(std::slice::from_ref(instr), &LiftOptions { check: true, constants: &|_, _| false, carriers: 0 });
+    let block = lift(
+        std::slice::from_ref(instr),
+        &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, moves: false },
+    );
     assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()), "{what}\n{block}");
 }
 

@@ -66,6 +66,15 @@ const FUNCTIONS: &[(&str, Change)] = &[
     ("posix_memalign", Change::Allocate { old: None, count: None, size: 2, place: AllocatedAt::Written }),
 ];
 
+/// Functions that move elements about in code of their own, as the program's comparisons say. (What they copy by memcpy is followed
+/// anyway; bsearch and the like move nothing.)
+const MOVERS: &[&str] = &["qsort", "qsort_r"];
+
+/// Does the function with this symbol move elements, in code that must be looked at?
+pub fn moves_elements(symbol: &str) -> bool {
+    MOVERS.contains(&unversioned(symbol))
+}
+
 /// The variants among which glibc's IFUNC resolvers choose carry a processor feature in their names
 /// (`__memmove_avx_unaligned_erms`, `__memcpy_chk_erms`: glibc, sysdeps/x86_64/multiarch/ifunc-impl-list.c).
 const VARIANTS: &[(&str, Change)] =

@@ -15,7 +15,7 @@ mod outputs;
 mod quiet;
 
 pub use call::{CallState, Memory};
-pub use changes::{AllocatedAt, Change, change};
+pub use changes::{AllocatedAt, Change, change, moves_elements};
 pub use math::{Argument, At, Kind, Math, Outcome, is_extension, is_reserved, math};
 pub use named::Named;
 pub use outputs::{
