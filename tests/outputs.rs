@@ -133,6 +133,20 @@ fn what_fortran_writes() {
     judge(&run(&compile(gfortran, "outputs/namelist.f90", &["-O1"])), "outputs/namelist.f90", " ! ");
 }
 
+/// No instruction computes in quadruple precision, and libraries that do are followed as if one did.
+#[test]
+fn what_is_computed_in_quadruple_precision() {
+    if !installed("gfortran") {
+        return;
+    }
+    for flags in [&["-O0"][..], &["-O2"], &["-O1", "-static"]] {
+        let of_c: Vec<&str> = flags.iter().copied().chain(["-lquadmath", "-lm"]).collect();
+        let c = &["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g"];
+        judge(&run(&compile(c, "outputs/quad.c", &of_c)), "outputs/quad.c", "; /* ");
+        judge(&run(&compile(&["gfortran", "-g"], "outputs/quad.f90", flags)), "outputs/quad.f90", " ! ");
+    }
+}
+
 #[test]
 fn what_rust_formats() {
     if !installed("rustc") {
@@ -232,5 +246,8 @@ fn what_interpreters_print() {
             }
         }
         assert_eq!((roots, sum), (*count, 1), "{}: {wrong:#?}", report.of);
+        // A double that was a long double meanwhile lacks nothing.
+        let widened = report.causes().iter().filter(|cause| text(&cause["expression"]).starts_with("long_double("));
+        assert_eq!(widened.count(), 0, "{}", report.outcome.stderr);
     }
 }

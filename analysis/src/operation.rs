@@ -153,7 +153,7 @@ impl<R: Real> Operations<R> {
         let (mut influences, verdict) = self.blame(&done, &real, site, verdict);
         if !is_exact && ty.bytes() > Type::F32.bytes() {
             for arg in args.iter() {
-                influences = self.blame_narrow(arg, influences, mode);
+                influences = self.blame_narrow(arg, ty, influences, mode);
             }
         }
         let depth = self.pruner.depth_over(args);
@@ -209,7 +209,7 @@ impl<R: Real> Operations<R> {
         let (negative, power) = (new.negative != old.negative, exponent - from + 1);
         let factor = format::encode(Target::nearest(ty), negative, power, 1 << 127, false);
         let is_exact = format::decode(ty, factor)
-            == Decoded { negative, kind: Kind::Finite { exponent: power, significand: 1 << 63 } };
+            == Decoded { negative, kind: Kind::Finite { exponent: power, significand: 1 << 127 } };
         if significand != other || !is_exact {
             return plain;
         }
@@ -242,13 +242,16 @@ impl<R: Real> Operations<R> {
     }
 
     /// A double operation on what was rounded to a single: that rounding is no error among singles, but it is one here. So it is
-    /// with other formats.
-    fn blame_narrow(&mut self, arg: &Term<R>, influences: Influences, mode: Mode) -> Influences {
+    /// with other formats. What is rounded to the narrow format again lacks nothing.
+    fn blame_narrow(&mut self, arg: &Term<R>, ty: Type, influences: Influences, mode: Mode) -> Influences {
         let Term::Node(node) = arg else { return influences };
         if node.operator != Operator::Cast {
             return influences;
         }
         let Some(narrow) = node.args.first().filter(|_| is_widening(node)) else { return influences };
+        if is_within(ty, narrow.ty()) {
+            return influences;
+        }
         let widened = narrow.correct().to(node.ty).bits;
         let lost = error::ulps(node.ty, widened, node.rounded.get());
         if !self.is_error(lost) || error::is_nan(node.ty, node.rounded.get()) {

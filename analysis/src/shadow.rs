@@ -53,7 +53,7 @@ impl<R> Part<R> {
     /// May it travel in a value of so many bytes?
     pub fn fits(&self, bytes: usize) -> bool {
         match self {
-            Part::Shadow(node) => node.ty.bytes() <= bytes || node.ty == Type::F80,
+            Part::Shadow(node) => node.ty.bytes() <= bytes || node.ty.bytes() > 8,
             _ => true,
         }
     }

@@ -4,6 +4,7 @@
 use crate::error;
 use crate::format::is_within;
 use crate::influence::Influences;
+pub use crate::leaf::Leaf;
 use crate::location::LocationId;
 use crate::number::Number;
 use crate::real::Real;
@@ -11,43 +12,23 @@ use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// The bits of a float in ten bytes: traces are made of them.
+/// The bits of a float in sixteen bytes: traces are made of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C, packed(2))]
 pub struct Bits {
     low: u64,
-    high: u16,
+    high: u64,
 }
 
 impl Bits {
     #[inline]
     pub fn new(bits: u128) -> Bits {
-        Bits { low: bits as u64, high: (bits >> 64) as u16 }
+        Bits { low: bits as u64, high: (bits >> 64) as u64 }
     }
 
     #[inline]
     pub fn get(self) -> u128 {
         self.low as u128 | (self.high as u128) << 64
-    }
-}
-
-/// A float without a history: it is taken to be exactly what it says.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Leaf {
-    bits: Bits,
-    pub ty: Type,
-    /// A number written in the program, not data that it works on.
-    pub constant: bool,
-}
-
-impl Leaf {
-    #[inline]
-    pub fn new(ty: Type, bits: u128, constant: bool) -> Leaf {
-        Leaf { bits: Bits::new(bits), ty, constant }
-    }
-
-    pub fn bits(&self) -> u128 {
-        self.bits.get()
     }
 }
 

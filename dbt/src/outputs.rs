@@ -22,8 +22,8 @@ impl Service {
     pub(crate) fn output(&self, function: OutputFunction) {
         let context = self.context();
         let mut call = CallState { gpr: context.gpr, xmm: [0; 8] };
-        for (low, xmm) in call.xmm.iter_mut().zip(context.xmm) {
-            *low = xmm[0];
+        for (all, [low, high]) in call.xmm.iter_mut().zip(context.xmm) {
+            *all = u128::from(low) | u128::from(high) << 64;
         }
         let guest = Guest::new(self.thread.tid);
         let memory = |address: u64, buffer: &mut [u8]| guest.read(address, buffer);

@@ -139,6 +139,7 @@ const VALUES: &[(&str, &str, Type)] = &[
     ("strfromf64", "strfrom", Type::F64),
     ("strfromf32x", "strfrom", Type::F64),
     ("strfromf64x", "strfrom", Type::F80),
+    ("strfromf128", "strfrom", Type::F128),
     ("ecvt", "ecvt", Type::F64),
     ("fcvt", "fcvt", Type::F64),
     ("gcvt", "gcvt", Type::F64),
@@ -159,6 +160,9 @@ const OTHERS: &[(&str, &str, Shows)] = &[
     ("_gfortran_transfer_real_write", "write", Shows::Fortran(Item::Real)),
     ("_gfortran_transfer_complex_write", "write", Shows::Fortran(Item::Complex)),
     ("_gfortran_transfer_array_write", "write", Shows::Fortran(Item::Array)),
+    ("_gfortran_transfer_real128_write", "write", Shows::Fortran(Item::Real)),
+    ("_gfortran_transfer_complex128_write", "write", Shows::Fortran(Item::Complex)),
+    ("quadmath_snprintf", "snprintf", Shows::Format(Format { argument: 2, passing: Passing::Variadic, wide: false })),
     ("_ZNSo5writeEPKcl", "ostream::write", STREAM_WRITE),
     ("_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl", "ostream::write", STREAM_WRITE),
     // Python: repr, str, format, % and print come here.
@@ -231,6 +235,7 @@ pub fn foreign_output(symbol: &str) -> Option<OutputFunction> {
         b'f' => Type::F32,
         b'd' => Type::F64,
         b'e' => Type::F80,
+        b'g' => Type::F128,
         _ => return None,
     };
     named(name, Shows::Values(ty, 1))
@@ -287,8 +292,10 @@ pub fn bytes_shown(function: &OutputFunction, call: &CallState, memory: &Memory)
 fn value(ty: Type, number: u8, call: &CallState, memory: &Memory) -> Option<OutputArg> {
     let (bits, origin) = match ty {
         Type::F80 => VarArgs::of_call(call, 0, memory).long_double()?,
-        Type::F32 => (u128::from(*call.xmm.get(number as usize)? as u32), Origin::Register(number)),
-        _ => (u128::from(*call.xmm.get(number as usize)?), Origin::Register(number)),
+        _ => {
+            let bits = *call.xmm.get(number as usize)? & (u128::MAX >> (128 - 8 * ty.bytes()));
+            (bits, Origin::Register(number))
+        }
     };
     Some(OutputArg { ty, bits, origin, argument: number.into(), conversion: Conversion::default() })
 }
@@ -309,7 +316,8 @@ pub fn arguments(text: &[u8], format: Format, call: &CallState, memory: &Memory)
                 continue;
             }
             Kind::LongDouble => list.long_double().map(|(bits, origin)| (Type::F80, bits, origin)),
-            Kind::Double => list.double().map(|(bits, origin)| (Type::F64, bits.into(), origin)),
+            Kind::Double => list.float(Type::F64).map(|(bits, origin)| (Type::F64, bits, origin)),
+            Kind::Quad => list.float(Type::F128).map(|(bits, origin)| (Type::F128, bits, origin)),
         };
         let Some((ty, bits, origin)) = float else { break };
         found.push(OutputArg { ty, bits, origin, argument: found.len() as u32, conversion });

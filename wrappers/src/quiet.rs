@@ -7,7 +7,7 @@
 use std::path::Path;
 
 /// Library names before `.so` or `-VERSION.so`: glibc's parts (those that were libraries of their own until 2.34
-/// included) and musl's, whose C library and dynamic linker are one file.
+/// included), GCC's libm for _Float128, and musl's, whose C library and dynamic linker are one file.
 const LIBRARIES: &[&str] = &[
     "libc",
     "libm",
@@ -20,6 +20,7 @@ const LIBRARIES: &[&str] = &[
     "libanl",
     "libcrypt",
     "libnsl",
+    "libquadmath",
     "ld",
 ];
 
@@ -33,7 +34,7 @@ pub fn is_quiet_module(path: impl AsRef<Path>) -> bool {
 }
 
 /// The libraries of languages: what they call an output function for is another's doing.
-const RUNTIMES: &[&str] = &["libstdc++", "libc++", "libgfortran", "libquadmath"];
+const RUNTIMES: &[&str] = &["libstdc++", "libc++", "libgfortran"];
 
 /// Does this module only do what the program's own code asks it to? Then who called it is of interest.
 pub fn is_runtime_module(path: impl AsRef<Path>) -> bool {
@@ -76,7 +77,7 @@ pub fn is_runtime_function(symbol: &str) -> bool {
 /// Is this module the C library's mathematical part?
 pub fn is_math_module(path: impl AsRef<Path>) -> bool {
     let file = path.as_ref().file_name().and_then(|name| name.to_str());
-    file.and_then(library).is_some_and(|name| name == "libm" || name == "libmvec")
+    file.and_then(library).is_some_and(|name| ["libm", "libmvec", "libquadmath"].contains(&name))
 }
 
 /// The name of the library in a file: `libm` in `libm.so.6`, and in `libm-2.31.so`, as glibc called its files until 2.34.
