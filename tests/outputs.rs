@@ -6,6 +6,7 @@ mod common;
 use common::guests::{CPP, compile, installed, source};
 use common::report::{Report, analyse_command, number, text};
 use std::path::Path;
+use std::process::Command;
 
 /// What every guest here prints: sqrt(1e12 + 1) - sqrt(1e12), of whose 53 bits 35 are wrong.
 const COMPUTED: f64 = 5.00003807246685e-7;
@@ -158,6 +159,41 @@ fn what_rust_formats() {
     }
 }
 
+#[test]
+fn what_go_formats() {
+    if !installed("go") {
+        return;
+    }
+    let (source, folder) = (source("outputs/outputs.go"), common::scratch("outputs-go"));
+    let program = folder.join("outputs");
+    let mut build = Command::new("go");
+    build
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .env("GOCACHE", folder.join("cache"))
+        .env("GOFLAGS", "-mod=mod");
+    let built = common::run(build, b"");
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    judge(&run(&program), "outputs/outputs.go", " // ");
+}
+
+#[test]
+fn what_v8_prints() {
+    if !installed("node") {
+        return;
+    }
+    let text = "const x = parseFloat('1e12'); const d = Math.sqrt(x + 1) - Math.sqrt(x);\n\
+                console.log(d); console.log(d.toFixed(12)); console.log(d.toPrecision(3));";
+    let report = analyse_command(&["node", "-e", text], &[]);
+    let wrong: Vec<_> = report.spots("output").filter(|spot| spot["wrong"] != 0).collect();
+    assert_eq!(wrong.len(), 3, "{}", report.outcome.stderr);
+    for spot in wrong {
+        assert_eq!(spot["function"], "toString", "{spot:#}");
+        judge_numbers(&report, spot, false);
+    }
+}
+
 /// Interpreters, each with a program that prints the difference of square roots and then (1e16 + 1) - 1e16 (1e22 in Perl, which adds integers as integers), in several ways: how many
 /// numbers that is, and what prints them.
 const INTERPRETED: &[(&[&str], u64, &[&str])] = &[
@@ -170,6 +206,16 @@ const INTERPRETED: &[(&[&str], u64, &[&str])] = &[
              print(d)\nprint(f'{d:.3f} {d!r}')\nprint('%g' % d, [d], str(complex(1, d)))\nprint(z)",
         ],
         6,
+        &["str"],
+    ),
+    (
+        &[
+            "/usr/bin/python3",
+            "-c",
+            "import numpy\nx = numpy.array([1e12])\nd = numpy.sqrt(x + 1) - numpy.sqrt(x)\ny = numpy.array([1e16])\n\
+             print(d)\nprint((y + 1) - y)\nprint(repr(d[0]))",
+        ],
+        2,
         &["str"],
     ),
     (

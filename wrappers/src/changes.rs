@@ -66,9 +66,9 @@ const FUNCTIONS: &[(&str, Change)] = &[
     ("posix_memalign", Change::Allocate { old: None, count: None, size: 2, place: AllocatedAt::Written }),
 ];
 
-/// Functions that move elements about in code of their own, as the program's comparisons say. (What they copy by memcpy is followed
-/// anyway; bsearch and the like move nothing.)
-const MOVERS: &[&str] = &["qsort", "qsort_r"];
+/// Functions that move the program's numbers in code of their own: as its comparisons say (what they copy by memcpy is followed
+/// anyway, and bsearch and the like move nothing), or from a register to the heap, where Go has what an interface holds.
+const MOVERS: &[&str] = &["qsort", "qsort_r", "runtime.convT64", "runtime.convT32"];
 
 /// Does the function with this symbol move elements, in code that must be looked at?
 pub fn moves_elements(symbol: &str) -> bool {

@@ -21,7 +21,9 @@ pub use named::Named;
 pub use outputs::{
     Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, output, output_call, written,
 };
-pub use quiet::{is_math_module, is_quiet_module, is_runtime_function, is_runtime_module, is_static_writer};
+pub use quiet::{
+    is_go_runtime_function, is_math_module, is_quiet_module, is_runtime_function, is_runtime_module, is_static_writer,
+};
 
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,6 +102,9 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "fmt",
     "fwrite",
     "ostream::write",
+    "FormatFloat",
+    "println",
+    "toString",
 ];
 
 /// The number of what system calls write.
@@ -167,6 +170,12 @@ const OTHERS: &[(&str, &str, Shows)] = &[
     ("_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl", "ostream::write", STREAM_WRITE),
     // Python: repr, str, format, % and print come here.
     ("PyOS_double_to_string", "str", Shows::Values(Type::F64, 1)),
+    // Go since 1.17: fmt and strconv come here, with the number in the first vector register, and println there.
+    ("strconv.genericFtoa", "FormatFloat", Shows::Values(Type::F64, 1)),
+    ("runtime.printfloat", "println", Shows::Values(Type::F64, 1)),
+    // V8: toString, toFixed and their like.
+    ("_ZN2v84base13DoubleToAsciiEdNS0_8DtoaModeEiNS0_6VectorIcEEPiS4_S4_", "toString", Shows::Values(Type::F64, 1)),
+    ("_ZN2v88internal13DoubleToAsciiEdNS0_8DtoaModeEiNS0_6VectorIcEEPiS4_S4_", "toString", Shows::Values(Type::F64, 1)),
     // R: a vector is looked at first, then each number is written.
     ("Rf_EncodeReal", "print", Shows::Values(Type::F64, 1)),
     ("Rf_EncodeReal0", "print", Shows::Values(Type::F64, 1)),
@@ -230,6 +239,9 @@ pub fn foreign_output(symbol: &str) -> Option<OutputFunction> {
     if let Some(ty) = rust_formatter(symbol) {
         return named("fmt", Shows::Pointed(ty));
     }
+    if let Some(ty) = numpy_formatter(symbol) {
+        return named("str", Shows::Pointed(ty));
+    }
     let (rest, name) = MANGLED.iter().find_map(|(prefix, name)| Some((symbol.strip_prefix(prefix)?, name)))?;
     let ty = match rest.bytes().next()? {
         b'f' => Type::F32,
@@ -255,6 +267,17 @@ fn rust_formatter(symbol: &str) -> Option<Type> {
     match letter {
         "d" => Some(Type::F64),
         "f" => Some(Type::F32),
+        _ => None,
+    }
+}
+
+/// The type of float that a function of numpy formats, an array's element or a scalar: `Dragon4_Positional_Double_opt`.
+fn numpy_formatter(symbol: &str) -> Option<Type> {
+    let (_, ty) = symbol.strip_prefix("Dragon4_")?.split_once('_')?;
+    match ty.strip_suffix("_opt").unwrap_or(ty) {
+        "Float" => Some(Type::F32),
+        "Double" => Some(Type::F64),
+        "LongDouble" => Some(Type::F80),
         _ => None,
     }
 }

@@ -56,6 +56,30 @@ pub fn is_static_writer(symbol: &str) -> bool {
     ["write", "pwrite", "writev", "pwritev", "send", "sendto", "sendmsg"].contains(&name)
 }
 
+/// The packages of Go that print, and those which they are made of.
+const GO_PACKAGES: &[&str] = &[
+    "bufio.",
+    "bytes.",
+    "encoding/",
+    "fmt.",
+    "html/",
+    "io.",
+    "log.",
+    "log/",
+    "os.",
+    "reflect.",
+    "runtime.",
+    "strconv.",
+    "strings.",
+    "sync.",
+    "text/",
+];
+
+/// The same of a program in Go.
+pub fn is_go_runtime_function(symbol: &str) -> bool {
+    GO_PACKAGES.iter().any(|package| symbol.starts_with(package))
+}
+
 /// Does this function only do what the program's own code asks it to?
 pub fn is_runtime_function(symbol: &str) -> bool {
     let of_crate = |symbol: &str| {
