@@ -26,6 +26,7 @@ mod guest;
 mod keyboard;
 mod launch;
 mod log;
+mod mapped;
 mod modules;
 mod movers;
 mod outputs;

@@ -105,11 +105,21 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "FormatFloat",
     "println",
     "toString",
+    "mmap",
 ];
 
 /// The number of what system calls write.
 pub fn written() -> u32 {
-    OUTPUT_NAMES.iter().position(|name| *name == "write").map_or(u32::MAX, |number| number as u32)
+    number_of("write")
+}
+
+/// The number of what is stored in files that are mapped.
+pub fn mapped() -> u32 {
+    number_of("mmap")
+}
+
+fn number_of(name: &str) -> u32 {
+    OUTPUT_NAMES.iter().position(|known| *known == name).map_or(u32::MAX, |number| number as u32)
 }
 
 /// The number of each function's format argument, by the function's name, plain and fortified. The fortified forms,

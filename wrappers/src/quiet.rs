@@ -49,11 +49,11 @@ const RUNTIME_SYMBOLS: &[&str] =
 /// The same crates as roots of paths, in Rust's newer way of mangling names (RFC 2603).
 const RUNTIME_CRATES: &[&str] = &["4core", "5alloc", "3std"];
 
-/// Is this a function of the C library that makes a system call which writes? In a static executable it is; elsewhere it may be the
+/// Is this a function of the C library that makes a system call which writes, or maps a file to be written? In a static executable it is; elsewhere it may be the
 /// program's own.
 pub fn is_static_writer(symbol: &str) -> bool {
     let name = symbol.trim_start_matches("__").trim_start_matches("libc_").trim_end_matches("64");
-    ["write", "pwrite", "writev", "pwritev", "send", "sendto", "sendmsg"].contains(&name)
+    ["write", "pwrite", "writev", "pwritev", "send", "sendto", "sendmsg", "mmap"].contains(&name)
 }
 
 /// The packages of Go that print, and those which they are made of.
