@@ -107,6 +107,29 @@ fn what_is_written_as_it_is() {
 }
 
 #[test]
+fn what_is_sent_by_mpi() {
+    let header = Path::new("/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h");
+    if !installed("mpicc") || !header.exists() {
+        return;
+    }
+    for flags in [&["-O0", "-lm"][..], &["-O2", "-lm"]] {
+        let program = compile(&["mpicc", "-g"], "outputs/messages.c", flags);
+        judge(&analyse_command(&[program.as_os_str()], &[]), "outputs/messages.c", "; /* ");
+    }
+}
+
+#[test]
+fn what_is_written_by_hdf5() {
+    let library = "/usr/lib/x86_64-linux-gnu/libhdf5_serial.so.103";
+    if !Path::new(library).exists() {
+        return;
+    }
+    let program = compile(&["gcc", "-g"], "outputs/hdf5.c", &["-O1", library, "-lm"]);
+    let file = common::scratch("outputs-hdf5").join("written.h5");
+    judge(&analyse_command(&[program.as_os_str(), file.as_os_str()], &[]), "outputs/hdf5.c", "; /* ");
+}
+
+#[test]
 fn what_streams_and_their_like_print() {
     if !installed("g++") {
         return;

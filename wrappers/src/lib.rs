@@ -10,6 +10,7 @@ mod changes;
 mod format;
 mod fortran;
 mod math;
+mod mpi;
 mod named;
 mod outputs;
 mod quiet;

@@ -4,6 +4,7 @@
 use crate::call::{VarArgs, read_u128};
 use crate::format::{self, Kind};
 use crate::fortran::{self, Item};
+use crate::mpi::{self, Message};
 use crate::{CallState, Memory, unversioned};
 use fpgrind_analysis::log::{Conversion, Origin, OutputArg};
 use fpgrind_ir::Type;
@@ -26,6 +27,8 @@ pub enum Shows {
     Pointed(Type),
     /// What is in memory, as it is: at the address in this argument, so many bytes as this other says, times a third if there is one.
     Bytes { start: u8, size: u8, count: Option<u8> },
+    /// The same of elements of a type of MPI's.
+    Message(Message),
     /// Something that a Fortran program writes.
     Fortran(Item),
     /// Nothing yet: it looks at floats to find out how much room they will take.
@@ -106,6 +109,30 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "println",
     "toString",
     "mmap",
+    "MPI_Send",
+    "MPI_Bsend",
+    "MPI_Ssend",
+    "MPI_Rsend",
+    "MPI_Isend",
+    "MPI_Ibsend",
+    "MPI_Issend",
+    "MPI_Irsend",
+    "MPI_Sendrecv",
+    "MPI_Send_init",
+    "MPI_Put",
+    "MPI_Gather",
+    "MPI_Allgather",
+    "MPI_Alltoall",
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_File_write",
+    "MPI_File_write_all",
+    "MPI_File_write_shared",
+    "MPI_File_write_at",
+    "MPI_File_write_at_all",
+    "MPI_Isend",
+    "MPI_Allreduce",
+    "MPI_File_write_at",
 ];
 
 /// The number of what system calls write.
@@ -249,6 +276,9 @@ pub fn foreign_output(symbol: &str) -> Option<OutputFunction> {
     if let Some(ty) = rust_formatter(symbol) {
         return named("fmt", Shows::Pointed(ty));
     }
+    if let Some((name, message)) = mpi::message_of(symbol) {
+        return named(name, Shows::Message(message));
+    }
     if let Some(ty) = numpy_formatter(symbol) {
         return named("str", Shows::Pointed(ty));
     }
@@ -309,16 +339,22 @@ pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory)
             pointed().into_iter().collect()
         }
         Shows::Fortran(item) => fortran::shown(item, call, memory),
-        Shows::Bytes { .. } | Shows::Nothing => Vec::new(),
+        Shows::Bytes { .. } | Shows::Message(_) | Shows::Nothing => Vec::new(),
     }
 }
 
 /// The memory whose contents a call shows as they are: its address and length.
 pub fn bytes_shown(function: &OutputFunction, call: &CallState, memory: &Memory) -> Option<(u64, u64)> {
-    let Shows::Bytes { start, size, count } = function.shows else { return None };
     let argument = |number| call.integer(number, memory);
-    let count = count.map_or(Some(1), argument)?;
-    Some((argument(start)?, argument(size)?.checked_mul(count)?))
+    let (start, size, count) = match function.shows {
+        Shows::Bytes { start, size, count } => (start, argument(size)?, count.map_or(Some(1), argument)?),
+        Shows::Message(Message { start, count, datatype }) => {
+            let count = u64::try_from(argument(count)? as i32).ok()?;
+            (start, mpi::element_size(argument(datatype)?, memory)?, count)
+        }
+        _ => return None,
+    };
+    Some((argument(start)?, size.checked_mul(count)?))
 }
 
 /// A float that is given by value.

@@ -35,11 +35,19 @@ pub fn is_quiet_module(path: impl AsRef<Path>) -> bool {
 
 /// The libraries of languages: what they call an output function for is another's doing.
 const RUNTIMES: &[&str] = &["libstdc++", "libc++", "libgfortran"];
+/// The same of what moves data elsewhere. These are several libraries each: `libmpi_mpifh-gfortran`, `libhdf5_serial`.
+const CARRIERS: &[&str] = &["libmpi", "libmpich", "libmpifort", "libhdf5"];
 
 /// Does this module only do what the program's own code asks it to? Then who called it is of interest.
 pub fn is_runtime_module(path: impl AsRef<Path>) -> bool {
     let file = path.as_ref().file_name().and_then(|name| name.to_str());
-    is_quiet_module(&path) || file.and_then(library).is_some_and(|name| RUNTIMES.contains(&name))
+    let carries = |file: &str| {
+        let of = |name: &&str| file.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '_', '-']));
+        file.contains(".so") && CARRIERS.iter().any(|name| of(&name))
+    };
+    is_quiet_module(&path)
+        || file.and_then(library).is_some_and(|name| RUNTIMES.contains(&name))
+        || file.is_some_and(carries)
 }
 
 /// How the symbols of functions begin that are a language's, wherever they are: C++'s namespaces `std` and `__gnu_cxx`, whose templates
@@ -178,6 +186,10 @@ mod tests {
             assert!(!is_runtime_function(symbol), "{symbol}");
         }
         assert!(is_runtime_module("/usr/lib/libstdc++.so.6.0.30") && is_runtime_module("libgfortran.so.5"));
+        assert!(
+            is_runtime_module("libmpi_mpifh-gfortran.so.40.30.0") && is_runtime_module("libhdf5_serial.so.103.3.1")
+        );
+        assert!(!is_runtime_module("libmpire.so.1"));
         assert!(!is_runtime_module("/usr/bin/program") && !is_runtime_module("libstdcool.so"));
     }
 
