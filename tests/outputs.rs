@@ -272,9 +272,9 @@ const INTERPRETED: &[(&[&str], u64, &[&str])] = &[
             "--no-init-file",
             "--no-history",
             "--eval",
-            "x = 1e12; d = sqrt(x + 1) - sqrt(x), disp(d); printf('%g\\n', d); [1 d], y = 1e16; printf('%f\\n', (y + 1) - y);",
+            "x = 1e12; d = sqrt(x + 1) - sqrt(x), disp(d); printf('%g\\n', d); [1 d], v = [d; d]; printf('%g\\n', v(2)); y = 1e16; printf('%f\\n', (y + 1) - y);",
         ],
-        4,
+        5,
         &["operator<<", "vasprintf"],
     ),
     (

@@ -31,8 +31,8 @@ pub struct LiftOptions<'a> {
     pub constants: &'a dyn Fn(u64, &mut [u8]) -> bool,
     /// General registers, a bit each, in which code around this one has left floats: what is stored from them may be one.
     pub carriers: u16,
-    /// The code moves memory about through general registers: what it loads into one it may store in another block.
-    pub moves: bool,
+    /// General registers, a bit each: what is loaded into them may be stored by another block.
+    pub loads: u16,
 }
 
 /// The general registers in which a block leaves floats for others, and which calls preserve (System V ABI, figure 3.4). Compilers keep floats
@@ -82,7 +82,7 @@ impl<'a> Lifter<'a> {
     fn new(instrs: &'a [Instruction], options: &'a LiftOptions) -> Lifter<'a> {
         let guest = instrs.iter().map(|instr| GuestInstr { pc: instr.ip(), len: instr.len() as u8 }).collect();
         let mut builder = Builder::new(guest);
-        builder.loads_floats = options.moves;
+        builder.loads = options.loads;
         Lifter { instrs, options, builder, infos: InstructionInfoFactory::new() }
     }
 

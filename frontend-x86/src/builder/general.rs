@@ -83,7 +83,7 @@ impl Builder {
                 let whole_copy = granules == from.granules;
                 (from.logged.filter(|_| whole_copy), from.may_be_float)
             }
-            Source::Granules(_) => (None, self.loads_floats),
+            Source::Granules(_) => (None, self.loads >> number & 1 == 1),
             _ => (None, false),
         };
         self.set_general(number, General { granules, logged, may_be_float });

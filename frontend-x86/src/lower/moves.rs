@@ -18,8 +18,7 @@ impl Lowering<'_> {
     fn is_carried(&self, from: Source, granules: usize) -> bool {
         let Source::Register(Reg::Gpr(number)) = from else { return false };
         let held = self.builder.peek(from);
-        let carries = self.options.moves || self.options.carriers >> number & 1 == 1;
-        carries && held[..granules].iter().all(|held| self.builder.is_entered(*held))
+        self.options.carriers >> number & 1 == 1 && held[..granules].iter().all(|held| self.builder.is_entered(*held))
     }
 
     pub(super) fn rearrange_by(&mut self, pattern: Pattern, element: usize) -> Option<()> {
