@@ -40,7 +40,7 @@ int main(void) {
     printf("register %g\n", b[7]);
     memset(b, 0, bytes);
     /* So they do with floats that they only copy. */
-    __asm__ volatile("mov (%1), %%rbx\n call 1f\n mov %%rbx, %0\n jmp 2f\n 1: ret\n 2:" : "=m"(b[7]) : "r"(a + 7) : "rbx");
+    __asm__ volatile("mov (%1), %%r13\n call 1f\n mov %%r13, %0\n jmp 2f\n 1: ret\n 2:" : "=m"(b[7]) : "r"(a + 7) : "r13");
     printf("kept %g\n", b[7]);
 
     double *heap = filled(malloc(bytes));
