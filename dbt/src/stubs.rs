@@ -58,11 +58,12 @@ impl Stubs {
 /// System calls that the supervisor hears of before they are made: those that change which code is where, make processes or
 /// threads, return from signal handlers, set GS, restrict what calls may be made, tell or limit how much memory there is, or
 /// show what was stored in the memory of files.
-pub const WATCHED: [i64; 20] = [
+pub const WATCHED: [i64; 21] = [
     libc::SYS_mmap,
     libc::SYS_rt_sigreturn,
     libc::SYS_mprotect,
     libc::SYS_munmap,
+    libc::SYS_brk,
     libc::SYS_mremap,
     libc::SYS_pkey_mprotect,
     libc::SYS_shmat,

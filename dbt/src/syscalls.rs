@@ -57,6 +57,13 @@ impl Service {
                 self.renewed(range(rdi, rsi));
                 self.change_memory(&[range(rdi, rsi)], false);
             }
+            // What is given back is zeros when it is asked for again.
+            libc::SYS_brk if rdi != 0 => {
+                let end = self.thread.process.heap_end.swap(rdi, Ordering::Relaxed);
+                if rdi < end {
+                    self.renewed(rdi.next_multiple_of(PAGE)..end);
+                }
+            }
             // Where it moves to is free, or named by MREMAP_FIXED.
             libc::SYS_mremap => {
                 self.change_memory(&[range(rdi, rsi), range(gpr[R8], rdx)], false);

@@ -72,6 +72,8 @@ pub struct Process {
     pub code_changes: RwLock<()>,
     /// Bytes of its address space that we use.
     pub overhead: AtomicU64,
+    /// Where it last had its heap end (brk(2)).
+    pub heap_end: AtomicU64,
     /// What it stores there gets into files. (Not what a fork stores in its maker's mappings.)
     pub mapped_files: Mutex<Vec<MappedFile>>,
 }
@@ -83,6 +85,7 @@ impl Process {
             space: Mutex::new(space),
             code_changes: RwLock::new(()),
             overhead: AtomicU64::new(overhead),
+            heap_end: AtomicU64::new(0),
             mapped_files: Mutex::default(),
         }
     }
