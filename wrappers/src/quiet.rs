@@ -42,8 +42,8 @@ const CARRIERS: &[&str] = &["libmpi", "libmpich", "libmpifort", "libhdf5"];
 pub fn is_runtime_module(path: impl AsRef<Path>) -> bool {
     let file = path.as_ref().file_name().and_then(|name| name.to_str());
     let carries = |file: &str| {
-        let of = |name: &&str| file.strip_prefix(name).is_some_and(|rest| rest.starts_with(['.', '_', '-']));
-        file.contains(".so") && CARRIERS.iter().any(|name| of(&name))
+        let of = |name: &&str| file.strip_prefix(*name).is_some_and(|rest| rest.starts_with(['.', '_', '-']));
+        file.contains(".so") && CARRIERS.iter().any(of)
     };
     is_quiet_module(&path)
         || file.and_then(library).is_some_and(|name| RUNTIMES.contains(&name))
