@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// By what follows the functions' names.
-const FORMATS: [Format; 3] = [Format::DOUBLE, Format::FLOAT, Format::LONG_DOUBLE];
+const FORMATS: [Format; 4] = [Format::DOUBLE, Format::FLOAT, Format::LONG_DOUBLE, Format::FLOAT128];
 
 /// Are the floats the same, but for the sign of zeros and what is in a NaN?
 fn is_same(format: Format, a: u128, b: u128) -> bool {
@@ -107,6 +107,11 @@ fn every_function_of_floats() {
 #[test]
 fn every_function_of_long_doubles() {
     check(Format::LONG_DOUBLE, Reached::Pointer, &[]);
+}
+
+#[test]
+fn every_function_of_quadruple_precision() {
+    check(Format::FLOAT128, Reached::Pointer, &[]);
 }
 
 #[test]

@@ -39,3 +39,20 @@ fn what_is_overwritten_or_freed_does_not_come_back() {
         }
     }
 }
+
+/// In the C library and in a static program, as elements of every size.
+#[test]
+fn what_is_sorted_takes_its_errors_along() {
+    for flags in BUILDS {
+        let report = analyse("tests/guests/memory/sorted.c", flags);
+        let outputs: Vec<_> = report.spots("output").collect();
+        assert_eq!(outputs.len(), 6, "{}: {outputs:#?}", report.of);
+        for spot in outputs {
+            assert!(spot["count"].as_u64() >= Some(40), "{}: {spot:#}", report.of);
+            assert_eq!(spot["wrong"], spot["count"], "{}: {spot:#}", report.of);
+        }
+        // Comparisons see the numbers wherever they have got to meanwhile: each two of the same bits are not the same.
+        let decided: u64 = report.spots("branch").map(|spot| spot["wrong"].as_u64().unwrap_or(0)).sum();
+        assert!(decided > 1000, "{}: {decided}", report.of);
+    }
+}

@@ -6,6 +6,7 @@ mod common;
 use common::guests::{CPP, compile, installed, source};
 use common::report::{Report, analyse_command, number, text};
 use std::path::Path;
+use std::process::Command;
 
 /// What every guest here prints: sqrt(1e12 + 1) - sqrt(1e12), of whose 53 bits 35 are wrong.
 const COMPUTED: f64 = 5.00003807246685e-7;
@@ -106,6 +107,29 @@ fn what_is_written_as_it_is() {
 }
 
 #[test]
+fn what_is_sent_by_mpi() {
+    let header = Path::new("/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h");
+    if !installed("mpicc") || !header.exists() {
+        return;
+    }
+    for flags in [&["-O0", "-lm"][..], &["-O2", "-lm"]] {
+        let program = compile(&["mpicc", "-g"], "outputs/messages.c", flags);
+        judge(&analyse_command(&[program.as_os_str()], &[]), "outputs/messages.c", "; /* ");
+    }
+}
+
+#[test]
+fn what_is_written_by_hdf5() {
+    let library = "/usr/lib/x86_64-linux-gnu/libhdf5_serial.so.103";
+    if !Path::new(library).exists() {
+        return;
+    }
+    let program = compile(&["gcc", "-g"], "outputs/hdf5.c", &["-O1", library, "-lm"]);
+    let file = common::scratch("outputs-hdf5").join("written.h5");
+    judge(&analyse_command(&[program.as_os_str(), file.as_os_str()], &[]), "outputs/hdf5.c", "; /* ");
+}
+
+#[test]
 fn what_streams_and_their_like_print() {
     if !installed("g++") {
         return;
@@ -133,6 +157,20 @@ fn what_fortran_writes() {
     judge(&run(&compile(gfortran, "outputs/namelist.f90", &["-O1"])), "outputs/namelist.f90", " ! ");
 }
 
+/// No instruction computes in quadruple precision, and libraries that do are followed as if one did.
+#[test]
+fn what_is_computed_in_quadruple_precision() {
+    if !installed("gfortran") {
+        return;
+    }
+    for flags in [&["-O0"][..], &["-O2"], &["-O1", "-static"]] {
+        let of_c: Vec<&str> = flags.iter().copied().chain(["-lquadmath", "-lm"]).collect();
+        let c = &["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g"];
+        judge(&run(&compile(c, "outputs/quad.c", &of_c)), "outputs/quad.c", "; /* ");
+        judge(&run(&compile(&["gfortran", "-g"], "outputs/quad.f90", flags)), "outputs/quad.f90", " ! ");
+    }
+}
+
 #[test]
 fn what_rust_formats() {
     if !installed("rustc") {
@@ -141,6 +179,41 @@ fn what_rust_formats() {
     for level in ["-Copt-level=0", "-Copt-level=2"] {
         let program = compile(&["rustc", "--edition=2021", "-g"], "outputs/outputs.rs", &[level]);
         judge(&run(&program), "outputs/outputs.rs", "; // ");
+    }
+}
+
+#[test]
+fn what_go_formats() {
+    if !installed("go") {
+        return;
+    }
+    let (source, folder) = (source("outputs/outputs.go"), common::scratch("outputs-go"));
+    let program = folder.join("outputs");
+    let mut build = Command::new("go");
+    build
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .env("GOCACHE", folder.join("cache"))
+        .env("GOFLAGS", "-mod=mod");
+    let built = common::run(build, b"");
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    judge(&run(&program), "outputs/outputs.go", " // ");
+}
+
+#[test]
+fn what_v8_prints() {
+    if !installed("node") {
+        return;
+    }
+    let text = "const x = parseFloat('1e12'); const d = Math.sqrt(x + 1) - Math.sqrt(x);\n\
+                console.log(d); console.log(d.toFixed(12)); console.log(d.toPrecision(3));";
+    let report = analyse_command(&["node", "-e", text], &[]);
+    let wrong: Vec<_> = report.spots("output").filter(|spot| spot["wrong"] != 0).collect();
+    assert_eq!(wrong.len(), 3, "{}", report.outcome.stderr);
+    for spot in wrong {
+        assert_eq!(spot["function"], "toString", "{spot:#}");
+        judge_numbers(&report, spot, false);
     }
 }
 
@@ -156,6 +229,16 @@ const INTERPRETED: &[(&[&str], u64, &[&str])] = &[
              print(d)\nprint(f'{d:.3f} {d!r}')\nprint('%g' % d, [d], str(complex(1, d)))\nprint(z)",
         ],
         6,
+        &["str"],
+    ),
+    (
+        &[
+            "/usr/bin/python3",
+            "-c",
+            "import numpy\nx = numpy.array([1e12])\nd = numpy.sqrt(x + 1) - numpy.sqrt(x)\ny = numpy.array([1e16])\n\
+             print(d)\nprint((y + 1) - y)\nprint(repr(d[0]))",
+        ],
+        2,
         &["str"],
     ),
     (
@@ -189,9 +272,9 @@ const INTERPRETED: &[(&[&str], u64, &[&str])] = &[
             "--no-init-file",
             "--no-history",
             "--eval",
-            "x = 1e12; d = sqrt(x + 1) - sqrt(x), disp(d); printf('%g\\n', d); [1 d], y = 1e16; printf('%f\\n', (y + 1) - y);",
+            "x = 1e12; d = sqrt(x + 1) - sqrt(x), disp(d); printf('%g\\n', d); [1 d], v = [d; d]; printf('%g\\n', v(2)); y = 1e16; printf('%f\\n', (y + 1) - y);",
         ],
-        4,
+        5,
         &["operator<<", "vasprintf"],
     ),
     (
@@ -232,5 +315,8 @@ fn what_interpreters_print() {
             }
         }
         assert_eq!((roots, sum), (*count, 1), "{}: {wrong:#?}", report.of);
+        // A double that was a long double meanwhile lacks nothing.
+        let widened = report.causes().iter().filter(|cause| text(&cause["expression"]).starts_with("long_double("));
+        assert_eq!(widened.count(), 0, "{}", report.outcome.stderr);
     }
 }

@@ -43,6 +43,7 @@ impl Expr {
                         (Operator::Cast, Type::Bf16) => "bfloat",
                         (Operator::Cast, Type::F32) => "float",
                         (Operator::Cast, Type::F80) => "long_double",
+                        (Operator::Cast, Type::F128) => "float128",
                         (Operator::Cast, _) => "double",
                         _ => operator.name(),
                     };
@@ -111,6 +112,7 @@ pub fn precision(ty: Type) -> &'static str {
         Type::Bf16 => "(float 8 16)",
         Type::F32 => "binary32",
         Type::F80 => "binary80",
+        Type::F128 => "binary128",
         _ => "binary64",
     }
 }
@@ -157,9 +159,11 @@ pub fn is_in_fpcore(operator: Operator) -> bool {
     }
 }
 
-/// The double next to pi, or what fldpi loads.
+/// The double next to pi, what fldpi loads, or the _Float128 next to it.
 fn is_pi(number: &Number) -> bool {
-    *number == std::f64::consts::PI || *number == Number::new(Type::F80, 0x4000_c90f_daa2_2168_c235)
+    *number == std::f64::consts::PI
+        || *number == Number::new(Type::F80, 0x4000_c90f_daa2_2168_c235)
+        || *number == Number::new(Type::F128, 0x4000_921f_b544_42d1_8469_898c_c517_01b8)
 }
 
 /// The shortest decimal that reads back as the same number where numbers are of a format. Where that is narrower than a double it
@@ -171,7 +175,8 @@ fn number(value: Number, context: Type) -> String {
     if !value.is_finite() {
         return if value.is_negative() { "-INFINITY".into() } else { "INFINITY".into() };
     }
-    let wide = if value.ty == Type::F80 || context == Type::F80 { Type::F80 } else { Type::F64 };
+    let wide = [Type::F128, Type::F80].into_iter().find(|wide| value.ty == *wide || context == *wide);
+    let wide = wide.unwrap_or(Type::F64);
     let magnitude = value.to_f64().abs();
     value.to(wide).decimal(None).written(magnitude == 0.0 || (1e-5..1e16).contains(&magnitude))
 }

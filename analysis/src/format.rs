@@ -1,4 +1,4 @@
-//! Formats of floats: what their bits say, and which bits are next to a number. One description for all five, so that
+//! Formats of floats: what their bits say, and which bits are next to a number. One description for all six, so that
 //! reading, rounding and comparing are written once.
 
 use crate::mode::{Direction, Target};
@@ -19,6 +19,7 @@ pub const fn layout(ty: Type) -> Layout {
         Type::Bf16 => Layout { digits: 8, least: -125, greatest: 128 },
         Type::F32 => Layout { digits: 24, least: -125, greatest: 128 },
         Type::F80 => Layout { digits: 64, least: -16381, greatest: 16384 },
+        Type::F128 => Layout { digits: 113, least: -16381, greatest: 16384 },
         _ => Layout { digits: 53, least: -1021, greatest: 1024 },
     }
 }
@@ -42,10 +43,10 @@ pub enum Kind {
     Nan,
     Infinite,
     Zero,
-    /// `significand / 2^64 * 2^exponent`; the significand's highest bit is set.
+    /// `significand / 2^128 * 2^exponent`; the significand's highest bit is set.
     Finite {
         exponent: i64,
-        significand: u64,
+        significand: u128,
     },
 }
 
@@ -56,11 +57,11 @@ pub fn decode(ty: Type, bits: u128) -> Decoded {
     // The x87's significand has its first bit written out; elsewhere it follows from the exponent.
     let (stored, field) = if ty == Type::F80 { (64, 15) } else { (digits - 1, width - digits) };
     let exponent = (bits >> stored) as u64 & ((1 << field) - 1);
-    let fraction = bits as u64 & (u64::MAX >> (64 - stored));
+    let fraction = bits & (u128::MAX >> (128 - stored));
     let is_special = exponent == (1 << field) - 1;
     let (first_is_missing, significand) = match ty {
         Type::F80 => (exponent != 0 && fraction >> 63 == 0, fraction),
-        _ => (false, fraction | ((exponent != 0) as u64) << stored),
+        _ => (false, fraction | ((exponent != 0) as u128) << stored),
     };
     let kind = if first_is_missing {
         Kind::Nan
@@ -71,7 +72,7 @@ pub fn decode(ty: Type, bits: u128) -> Decoded {
         Kind::Zero
     } else {
         let shift = significand.leading_zeros();
-        let of_subnormals = least + 64 - digits as i64;
+        let of_subnormals = least + 128 - digits as i64;
         let exponent = of_subnormals + exponent.max(1) as i64 - 1 - shift as i64;
         Kind::Finite { exponent, significand: significand << shift }
     };
@@ -167,7 +168,7 @@ pub fn convert(from: Type, bits: u128, to: Target) -> u128 {
         Kind::Nan => nan(to.ty),
         Kind::Infinite => infinity(to.ty, negative),
         Kind::Zero => zero(to.ty, negative),
-        Kind::Finite { exponent, significand } => encode(to, negative, exponent, (significand as u128) << 64, false),
+        Kind::Finite { exponent, significand } => encode(to, negative, exponent, significand, false),
     }
 }
 
@@ -187,7 +188,7 @@ pub fn to_integer(ty: Type, bits: u128, direction: Direction) -> Option<i128> {
     match kind {
         Kind::Zero => Some(0),
         Kind::Finite { exponent, significand } if exponent <= 64 => {
-            let magnitude = round_at((significand as u128) << 64, exponent, false, negative, direction) as i128;
+            let magnitude = round_at(significand, exponent, false, negative, direction) as i128;
             Some(if negative { -magnitude } else { magnitude })
         }
         _ => None,

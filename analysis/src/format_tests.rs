@@ -28,7 +28,7 @@ fn what_the_x87_refuses_is_no_number_and_pseudo_denormals_are() {
     assert_eq!(kind(0x7fff_8000_0000_0000_0000), Kind::Infinite);
     assert_eq!(kind(0x7fff_c000_0000_0000_0000), Kind::Nan);
     assert_eq!(kind(0x0000_8000_0000_0000_0000), kind(0x0001_8000_0000_0000_0000));
-    assert_eq!(kind(0x3fff_8000_0000_0000_0000), Kind::Finite { exponent: 1, significand: 1 << 63 });
+    assert_eq!(kind(0x3fff_8000_0000_0000_0000), Kind::Finite { exponent: 1, significand: 1 << 127 });
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod format;
 mod guests;
 mod heap;
 mod influence;
+mod leaf;
 mod location;
 pub mod log;
 mod magic;

@@ -96,7 +96,7 @@ pub struct Output {
 /// One printed float, and where its shadow may be found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputArg {
-    /// F32, F64 or F80. A long double is in memory.
+    /// F32, F64, F80 or F128. A long double is in memory.
     pub ty: Type,
     pub bits: u128,
     pub origin: Origin,
@@ -137,7 +137,7 @@ pub enum Origin {
 
 const HEADER: usize = 32;
 const ARG: usize = 48;
-const TYPES: [Type; 3] = [Type::F32, Type::F64, Type::F80];
+const TYPES: [Type; 4] = [Type::F32, Type::F64, Type::F80, Type::F128];
 
 impl Output {
     /// Arguments that fit into a record of so many bytes.

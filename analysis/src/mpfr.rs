@@ -125,7 +125,11 @@ impl Real for Mpfr {
         let sign = if negative { -1 } else { 1 };
         match kind {
             Kind::Finite { exponent, significand } => {
-                self.set_finite(negative, exponent as mpfr::exp_t, significand);
+                self.set_finite(negative, exponent as mpfr::exp_t, (significand >> 64) as limb_t);
+                // Only the longest format has more digits than that.
+                if let Some(next) = self.top_and_rest_mut().1.last_mut() {
+                    *next = significand as limb_t;
+                }
             }
             // SAFETY: the destination is a valid number that outlives the call; so it is for all calls below. copysign looks at a NaN's sign.
             Kind::Nan => self.set(|this| unsafe {

@@ -105,8 +105,8 @@ impl Number {
     }
 }
 
-/// Enough for every long double to read back as itself: `1 + ceil(64 * log10(2))`.
-pub const MAX_DIGITS: usize = 21;
+/// Enough for every float of the longest format to read back as itself: `1 + ceil(113 * log10(2))`.
+pub const MAX_DIGITS: usize = 36;
 
 /// A finite number in decimal: `0.digits * 10^point`.
 #[derive(Clone, Debug, PartialEq, Eq)]

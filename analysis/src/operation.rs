@@ -7,6 +7,7 @@ use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
 use crate::magic;
 use crate::mode::{Direction, Mode, Target};
+use crate::mpfr::Mpfr;
 use crate::native;
 use crate::number::Number;
 use crate::real::Real;
@@ -103,8 +104,8 @@ impl<R: Real> Operations<R> {
     /// What an instruction computes on these floats, all of one format.
     pub fn native(&mut self, operator: Operator, from: Type, ty: Type, args: &[u128], mode: Mode) -> u128 {
         native::apply(operator, from, ty, args, mode).unwrap_or_else(|| {
-            self.assign(args.iter().map(|bits| Number::new(from, *bits)));
-            self.apply_scratch(operator, args.len()).rounded(mode.target(operator, from, ty))
+            let args: SmallVec<[Number; MAX_ARITY]> = args.iter().map(|bits| Number::new(from, *bits)).collect();
+            self.rounded_once(operator, &args, mode.target(operator, from, ty))
         })
     }
 
@@ -117,18 +118,20 @@ impl<R: Real> Operations<R> {
             let bits: SmallVec<[u128; MAX_ARITY]> = args.iter().map(|arg| arg.bits).collect();
             return self.native(operator, from, ty, &bits, mode);
         }
-        self.assign(args.iter().copied());
-        self.apply_scratch(operator, args.len()).rounded(mode.target(operator, from, ty))
+        self.rounded_once(operator, args, mode.target(operator, from, ty))
     }
 
-    fn assign(&mut self, args: impl Iterator<Item = Number>) {
+    /// The operation on these floats, rounded.
+    fn rounded_once(&mut self, operator: Operator, args: &[Number], to: Target) -> u128 {
+        // Not all reals have the digits of this format.
+        if to.ty == Type::F128 || args.iter().any(|arg| arg.ty == Type::F128) {
+            let args: Vec<Mpfr> = args.iter().map(|arg| Mpfr::exactly(self.precision, *arg)).collect();
+            return Mpfr::apply(operator, &args.iter().collect::<Vec<_>>()).rounded(to);
+        }
         for (scratch, arg) in self.scratch.iter_mut().zip(args) {
             scratch.assign(arg.ty, arg.bits);
         }
-    }
-
-    fn apply_scratch(&self, operator: Operator, arity: usize) -> R {
-        R::compute(operator, &self.scratch.each_ref()[..arity.min(MAX_ARITY)], self.precision)
+        R::compute(operator, &self.scratch.each_ref()[..args.len().min(MAX_ARITY)], self.precision).rounded(to)
     }
 
     /// Could a library function that means this operation have returned this? The best are within an ulp and the worst within
@@ -174,7 +177,7 @@ impl<R: Real> Operations<R> {
         let (mut influences, verdict) = self.blame(&done, &real, site, verdict);
         if !is_exact && ty.bytes() > Type::F32.bytes() {
             for arg in args {
-                influences = self.blame_narrow(*arg, influences, mode);
+                influences = self.blame_narrow(*arg, ty, influences, mode);
             }
         }
         let ulps = done.ulps;
@@ -230,7 +233,7 @@ impl<R: Real> Operations<R> {
         let (negative, power) = (new.negative != old.negative, exponent - from + 1);
         let factor = format::encode(Target::nearest(ty), negative, power, 1 << 127, false);
         let is_exact = format::decode(ty, factor)
-            == Decoded { negative, kind: Kind::Finite { exponent: power, significand: 1 << 63 } };
+            == Decoded { negative, kind: Kind::Finite { exponent: power, significand: 1 << 127 } };
         if significand != other || !is_exact {
             return plain;
         }
@@ -262,8 +265,8 @@ impl<R: Real> Operations<R> {
     }
 
     /// A double operation on what was rounded to a single: that rounding is no error among singles, but it is one here. So it is
-    /// with other formats.
-    fn blame_narrow(&mut self, arg: Term, influences: Influences, mode: Mode) -> Influences {
+    /// with other formats. What is rounded to the narrow format again lacks nothing.
+    fn blame_narrow(&mut self, arg: Term, to: Type, influences: Influences, mode: Mode) -> Influences {
         let Term::Node(handle) = arg else { return influences };
         let node = &self.nodes[handle];
         if node.operator != Operator::Cast || !self.nodes.is_widening(handle) {
@@ -271,6 +274,9 @@ impl<R: Real> Operations<R> {
         }
         let (at, operator, ty, rounded) = (node.at, node.operator, node.ty, node.rounded());
         let Some(narrow) = self.nodes.first_arg(handle) else { return influences };
+        if is_within(to, self.nodes.ty(narrow)) {
+            return influences;
+        }
         let lost = error::ulps(ty, self.nodes.correct(narrow).to(ty).bits, rounded);
         if !self.is_error(lost) || error::is_nan(ty, rounded) {
             return influences;

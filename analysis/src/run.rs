@@ -9,7 +9,7 @@ use crate::location::LocationId;
 use crate::log::{Bytes, Origin, Output};
 use crate::mode::{Mode, Target};
 use crate::native;
-use crate::operation::{Operations, Request, each};
+use crate::operation::{Operations, Request, each, is_exact};
 use crate::plain::Operand;
 use crate::program::{Address, Destination, Index, Program, Step};
 use crate::real::Real;
@@ -419,7 +419,8 @@ impl<R: Real> Running<'_, R> {
             books.totals.misnamed_calls += 1;
             return Value::plain(native);
         }
-        let site = Some(books.operations.sites.number(SiteKey { at, operator, ty }));
+        let is_exact = args.first().is_some_and(|arg| is_exact(operator, books.operations.nodes.ty(*arg), ty));
+        let site = (!is_exact).then(|| books.operations.sites.number(SiteKey { at, operator, ty }));
         let request = Request { operator, ty, args, native, at, site, mode: thread.mode, called: true };
         let result = books.operations.operate(request);
         Value::of_term(result, &books.operations.nodes)

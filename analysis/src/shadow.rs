@@ -47,7 +47,7 @@ impl Part {
     #[inline]
     pub fn fits<R>(self, bytes: usize, nodes: &Nodes<R>) -> bool {
         match self {
-            Part::Shadow(node) => nodes[node].ty.bytes() <= bytes || nodes[node].ty == Type::F80,
+            Part::Shadow(node) => nodes[node].ty.bytes() <= bytes || nodes[node].ty.bytes() > 8,
             _ => true,
         }
     }

@@ -7,6 +7,7 @@
 use crate::error;
 use crate::format::is_within;
 use crate::influence::Influences;
+pub use crate::leaf::Leaf;
 use crate::location::LocationId;
 use crate::mode::{Direction, Target};
 use crate::number::Number;
@@ -15,28 +16,6 @@ use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
 use std::num::NonZeroU32;
 use std::ops::Index;
-
-/// A float without a history: it is taken to be exactly what it says.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leaf {
-    low: u64,
-    high: u16,
-    pub ty: Type,
-    /// A number written in the program, not data that it works on.
-    pub constant: bool,
-}
-
-impl Leaf {
-    #[inline]
-    pub fn new(ty: Type, bits: u128, constant: bool) -> Leaf {
-        Leaf { low: bits as u64, high: (bits >> 64) as u16, ty, constant }
-    }
-
-    #[inline]
-    pub fn bits(&self) -> u128 {
-        self.low as u128 | (self.high as u128) << 64
-    }
-}
 
 /// A node, by number. It is good until the arena is collected without a root that leads to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -98,7 +77,7 @@ pub struct Node<R> {
     /// Bits of leaves, numbers of nodes.
     args: [u64; MAX_ARITY],
     low: u64,
-    high: u16,
+    high: u64,
     slots: [Slot; MAX_ARITY],
     pub at: LocationId,
     pub influences: Influences,
@@ -196,8 +175,8 @@ impl<R: Real> Nodes<R> {
         for (i, arg) in args.iter().enumerate().take(MAX_ARITY) {
             (slots[i], words[i]) = match arg {
                 Term::Node(handle) => (Slot::Node, handle.0.get() as u64),
-                Term::Leaf(leaf) if leaf.high == 0 => {
-                    (if leaf.constant { Slot::Number(leaf.ty) } else { Slot::Data(leaf.ty) }, leaf.low)
+                Term::Leaf(leaf) if leaf.is_short() => {
+                    (if leaf.constant { Slot::Number(leaf.ty) } else { Slot::Data(leaf.ty) }, leaf.bits() as u64)
                 }
                 Term::Leaf(leaf) => (Slot::Node, self.long_leaf(*leaf).0.get() as u64),
             };
@@ -207,7 +186,7 @@ impl<R: Real> Nodes<R> {
             ulps,
             args: words,
             low: bits as u64,
-            high: (bits >> 64) as u16,
+            high: (bits >> 64) as u64,
             slots,
             at,
             influences,
@@ -225,8 +204,8 @@ impl<R: Real> Nodes<R> {
             real: R::exactly(0, Number::new(leaf.ty, leaf.bits())),
             ulps: 0,
             args: [0; MAX_ARITY],
-            low: leaf.low,
-            high: leaf.high,
+            low: leaf.bits() as u64,
+            high: (leaf.bits() >> 64) as u64,
             slots: [Slot::None; MAX_ARITY],
             at: LocationId(0),
             influences: Influences::NONE,

@@ -94,6 +94,6 @@ fn long_leaves_are_told_apart_from_operations() {
 
 #[test]
 fn terms_and_nodes_are_small() {
-    assert_eq!(size_of::<Term>(), 16);
+    assert_eq!(size_of::<Term>(), 24);
     assert!(size_of::<Node<Mpfr>>() <= 144, "{}", size_of::<Node<Mpfr>>());
 }

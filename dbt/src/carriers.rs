@@ -1,11 +1,13 @@
 //! General registers that carry floats from block to block.
 //!
 //! Integers are stored all the time, and logging them would cost every program. But where one block has left a float in a register
-//! that calls preserve, what others nearby store from it is likely that float.
+//! that calls preserve, what others nearby store from it is likely that float. So may be what is loaded into such a register, kept there over a
+//! call and then stored first of all: compilers copy a float so that nobody computes with.
 
 use crate::exits::Key;
 use fpgrind_frontend_x86::carriers_left;
 use fpgrind_ir::Block;
+use iced_x86::{Code, Instruction, InstructionInfoFactory, OpKind, Register};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, Default)]
@@ -43,5 +45,70 @@ impl Carriers {
     /// Those that the block was described with.
     pub fn of_block(&self, key: Key) -> u16 {
         self.used.get(&key).copied().unwrap_or(0)
+    }
+}
+
+/// Registers that calls preserve, a bit each (System V ABI, figure 3.4): rbx, rbp, r12 to r15.
+const PRESERVED: u16 = 1 << 3 | 1 << 5 | 0b1111 << 12;
+
+/// The registers among those that a block loads eight bytes into, and does nothing else with.
+pub fn loaded_for_later(instrs: &[Instruction], infos: &mut InstructionInfoFactory) -> u16 {
+    let mut loaded = 0;
+    for instr in instrs {
+        let used = used(instr, infos);
+        let is_load = matches!(instr.code(), Code::Mov_r64_rm64) && instr.op1_kind() == OpKind::Memory;
+        loaded &= !used;
+        if is_load && !matches!(instr.memory_base(), Register::RSP | Register::RIP) {
+            loaded |= bit(instr.op0_register()) & PRESERVED;
+        }
+    }
+    loaded
+}
+
+/// Those of these registers that the first instruction which has anything to do with them stores.
+pub fn stored_first(instrs: &[Instruction], mut among: u16, infos: &mut InstructionInfoFactory) -> u16 {
+    let mut stored = 0;
+    for instr in instrs {
+        let used = used(instr, infos);
+        if instr.code() == Code::Mov_rm64_r64 && instr.op0_kind() == OpKind::Memory {
+            let register = bit(instr.op1_register());
+            let is_address = bit(instr.memory_base()) | bit(instr.memory_index());
+            stored |= among & register & !is_address;
+        }
+        among &= !used;
+    }
+    stored
+}
+
+fn bit(register: Register) -> u16 {
+    if register.is_gpr() { 1 << register.full_register().number() } else { 0 }
+}
+
+fn used(instr: &Instruction, infos: &mut InstructionInfoFactory) -> u16 {
+    infos.info(instr).used_registers().iter().fold(0, |all, used| all | bit(used.register()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions};
+
+    fn decoded(bytes: &[u8]) -> Vec<Instruction> {
+        Decoder::new(64, bytes, DecoderOptions::NONE).into_iter().collect()
+    }
+
+    #[test]
+    fn what_is_loaded_kept_and_stored_may_be_a_float() {
+        let mut infos = InstructionInfoFactory::new();
+        // mov rbp, [rsi + 16]; mov rbx, [rdi]; mov rax, [rbx]; mov r12, [rsp + 8]
+        let before =
+            decoded(&[0x48, 0x8b, 0x6e, 0x10, 0x48, 0x8b, 0x1f, 0x48, 0x8b, 0x03, 0x4c, 0x8b, 0x64, 0x24, 0x08]);
+        let loaded = loaded_for_later(&before, &mut infos);
+        assert_eq!(loaded, 1 << 5, "rbx is an address, and what is on the stack was saved there");
+        // mov [rsp + 8], rbp
+        assert_eq!(stored_first(&decoded(&[0x48, 0x89, 0x6c, 0x24, 0x08]), loaded, &mut infos), 1 << 5);
+        // mov rax, [rbp]; mov [rsp + 8], rbp
+        let used = decoded(&[0x48, 0x8b, 0x45, 0x00, 0x48, 0x89, 0x6c, 0x24, 0x08]);
+        assert_eq!(stored_first(&used, loaded, &mut infos), 0);
     }
 }

@@ -1,10 +1,12 @@
 //! Modules: the ELF files whose code the guest runs, and the functions in them that mean something to us.
 
 use crate::guest::Mapping;
+use crate::movers::moving_code;
 use crate::translate::Logging;
 use fpgrind_analysis::log::Module;
 use fpgrind_wrappers::{
-    Named, Wrapper, foreign_output, is_extension, is_math_module, is_quiet_module, is_reserved, wrapper,
+    Named, Wrapper, foreign_output, is_extension, is_go_runtime_function, is_math_module, is_quiet_module, is_reserved,
+    wrapper,
 };
 use object::elf::STT_GNU_IFUNC;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
@@ -26,6 +28,7 @@ struct Found {
     only_reserved: bool,
     /// The program's own functions are beside the library's.
     is_static: bool,
+    is_go: bool,
     inside_math: bool,
     named: Option<&'static Named>,
 }
@@ -34,7 +37,9 @@ impl Found {
     /// What the function with this name is; what the user says comes first. A library's names give way to others'.
     fn wrapper(&self, name: &str, gives_way: bool) -> Option<Wrapper> {
         self.named.and_then(|named| named.symbol(name)).or_else(|| {
+            let is_others = !self.is_go && is_go_runtime_function(name);
             let known = match self.only_reserved && !is_reserved(name) {
+                _ if is_others => None,
                 true => foreign_output(name).map(Wrapper::Output),
                 false if self.is_static && is_extension(name) && !gives_way => None,
                 false => wrapper(name),
@@ -51,6 +56,8 @@ pub struct Modules {
     /// The one that was last asked for, and its start: most often it is the next as well.
     last: Cell<Option<(u64, Loaded)>>,
     functions: FxHashMap<u64, Function>,
+    /// Code of the C library that moves the program's numbers about. It leaves records.
+    moving: Vec<Range<u64>>,
 }
 
 /// A mapping of code.
@@ -78,6 +85,11 @@ impl Modules {
         self.loaded.range(..memory.end).next_back().is_some_and(|(_, loaded)| memory.start < loaded.end)
     }
 
+    /// Is this code of the C library that moves the program's numbers about?
+    pub fn is_moving(&self, pc: u64) -> bool {
+        self.moving.iter().any(|code| code.contains(&pc))
+    }
+
     pub fn function(&self, pc: u64) -> Option<Function> {
         self.functions.get(&pc).copied()
     }
@@ -92,6 +104,7 @@ impl Modules {
         self.last.set(None);
         self.loaded.retain(|start, loaded| loaded.end <= memory.start || memory.end <= *start);
         self.functions.retain(|pc, _| !memory.contains(pc));
+        self.moving.retain(|code| code.end <= memory.start || memory.end <= code.start);
     }
 
     /// Learns what a mapping of code is, and if something is logged what its functions are. A file that cannot be read or understood is a
@@ -122,8 +135,16 @@ impl Modules {
         // in the C library, and only names that compilers keep for themselves mean something. A static executable contains them.
         let is_static = !quiet && file.dynamic_symbols().next().is_none();
         let only_reserved = !quiet && !is_static;
+        if !only_reserved {
+            let placed = |code: Range<u64>| code.start.wrapping_add(module.bias)..code.end.wrapping_add(module.bias);
+            self.moving.extend(moving_code(&file).into_iter().map(placed));
+        }
         let named = logging.and_then(|logging| logging.named);
-        self.find_functions(&file, &module, Found { only_reserved, is_static, inside_math, named });
+        self.find_functions(
+            &file,
+            &module,
+            Found { only_reserved, is_static, is_go: is_go(&file), inside_math, named },
+        );
         for (address, wrapper) in named.into_iter().flat_map(|named| named.addresses(&module.path)) {
             let address = address.wrapping_add(module.bias);
             if (module.start..module.end).contains(&address) {
@@ -150,6 +171,12 @@ impl Modules {
             self.functions.insert(address, function);
         }
     }
+}
+
+/// Is it a program in Go, of a version that passes arguments in registers? (Those before 1.17 did not tell the two conventions apart.)
+pub fn is_go(file: &object::File) -> bool {
+    let is_new = |symbol: object::Symbol| symbol.name() == Ok("runtime.morestack_noctxt.abi0");
+    file.section_by_name(".gopclntab").is_some() && file.symbols().any(is_new)
 }
 
 /// What must be subtracted from an address to get the file's own: the segment that the mapping shows tells.

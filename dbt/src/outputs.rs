@@ -22,8 +22,8 @@ impl Service {
     pub(crate) fn output(&self, function: OutputFunction) {
         let context = self.context();
         let mut call = CallState { gpr: context.gpr, xmm: [0; 8] };
-        for (low, xmm) in call.xmm.iter_mut().zip(context.xmm) {
-            *low = xmm[0];
+        for (all, [low, high]) in call.xmm.iter_mut().zip(context.xmm) {
+            *all = u128::from(low) | u128::from(high) << 64;
         }
         let guest = Guest::new(self.thread.tid);
         let memory = |address: u64, buffer: &mut [u8]| guest.read(address, buffer);
@@ -62,6 +62,18 @@ impl Service {
 
     /// Memory is shown as it is. Text has no floats in it.
     fn show_bytes(&self, guest: &Guest, pieces: &[(u64, u64)], function: u32, caller: impl FnOnce() -> u64) {
+        self.show_bytes_from(0, guest, pieces, function, caller);
+    }
+
+    /// The same where so many bytes came before.
+    pub(crate) fn show_bytes_from(
+        &self,
+        before: u64,
+        guest: &Guest,
+        pieces: &[(u64, u64)],
+        function: u32,
+        caller: impl FnOnce() -> u64,
+    ) {
         let mut caller = Some(caller);
         let mut pc = 0;
         let mut offset = 0;
@@ -73,7 +85,7 @@ impl Service {
                 if !guest.read(address, &mut bytes) {
                     break;
                 }
-                let (at, length) = (offset + (address - start), bytes.len() as u64);
+                let (at, length) = (before + offset + (address - start), bytes.len() as u64);
                 if !is_text(&bytes) {
                     if let Some(caller) = caller.take() {
                         pc = caller();
@@ -96,7 +108,7 @@ impl Service {
     }
 
     /// Where the call returns to by which the program's own code came to where it stands: at a function's entry, or at this address in it.
-    fn caller(&self, gpr: &[u64; 16], inside: Option<u64>, guest: &Guest) -> u64 {
+    pub(crate) fn caller(&self, gpr: &[u64; 16], inside: Option<u64>, guest: &Guest) -> u64 {
         let space = self.space();
         let mut translator = space.lock();
         translator.guest.tid = self.thread.tid;

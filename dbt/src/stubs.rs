@@ -56,12 +56,14 @@ impl Stubs {
 }
 
 /// System calls that the supervisor hears of before they are made: those that change which code is where, make processes or
-/// threads, return from signal handlers, set GS, restrict what calls may be made, or tell or limit how much memory there is.
-pub const WATCHED: [i64; 18] = [
+/// threads, return from signal handlers, set GS, restrict what calls may be made, tell or limit how much memory there is, or
+/// show what was stored in the memory of files.
+pub const WATCHED: [i64; 21] = [
     libc::SYS_mmap,
     libc::SYS_rt_sigreturn,
     libc::SYS_mprotect,
     libc::SYS_munmap,
+    libc::SYS_brk,
     libc::SYS_mremap,
     libc::SYS_pkey_mprotect,
     libc::SYS_shmat,
@@ -76,6 +78,8 @@ pub const WATCHED: [i64; 18] = [
     libc::SYS_getrlimit,
     libc::SYS_prlimit64,
     libc::SYS_mlockall,
+    libc::SYS_msync,
+    libc::SYS_exit_group,
 ];
 
 /// What malloc asks mmap for, in rdx and r10: private memory to read and write, not at a fixed address. It changes no code, and is

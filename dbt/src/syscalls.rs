@@ -45,20 +45,32 @@ impl Service {
             }
             libc::SYS_mmap => {
                 if gpr[R10] & libc::MAP_FIXED as u64 != 0 {
+                    self.unmap_files(range(rdi, rsi));
                     self.renewed(range(rdi, rsi));
                 }
                 self.change_memory(&[range(rdi, rsi)], executable);
+                self.share_file(rsi, rdx, next.0);
             }
             libc::SYS_mprotect | libc::SYS_pkey_mprotect => self.change_memory(&[range(rdi, rsi)], executable),
             libc::SYS_munmap => {
+                self.unmap_files(range(rdi, rsi));
                 self.renewed(range(rdi, rsi));
                 self.change_memory(&[range(rdi, rsi)], false);
+            }
+            // What is given back is zeros when it is asked for again.
+            libc::SYS_brk if rdi != 0 => {
+                let end = self.thread.process.heap_end.swap(rdi, Ordering::Relaxed);
+                if rdi < end {
+                    self.renewed(rdi.next_multiple_of(PAGE)..end);
+                }
             }
             // Where it moves to is free, or named by MREMAP_FIXED.
             libc::SYS_mremap => {
                 self.change_memory(&[range(rdi, rsi), range(gpr[R8], rdx)], false);
                 self.move_memory(range(rdi, rsi.min(rdx)));
             }
+            libc::SYS_msync => self.show_mapped(range(rdi, rsi)),
+            libc::SYS_exit_group => self.show_mapped(0..u64::MAX),
             libc::SYS_shmat => self.change_memory(&[], rdx & SHM_EXEC != 0),
             libc::SYS_seccomp if rdi != SECCOMP_GET_ACTION_AVAIL => self.restrict(rsi & SECCOMP_FILTER_FLAG_TSYNC != 0),
             libc::SYS_prctl if rdi == libc::PR_SET_SECCOMP as u64 => self.restrict(false),
@@ -154,6 +166,23 @@ impl Service {
         if self.space().lock().is_logging() && start.is_multiple_of(PAGE) {
             self.hand_over();
             self.publisher.send(Event::Unmapped { process: self.thread.process.number, start, end });
+        }
+    }
+
+    /// If mmap is about to map a file that is written to by storing there, that is to be known of; and where it is, when it has been made.
+    fn share_file(&self, len: u64, protection: u64, next: u64) {
+        let [flags, file, offset] = [R10, R8, R9].map(|register| self.context().gpr[register]);
+        let shared = [libc::MAP_SHARED, libc::MAP_SHARED_VALIDATE].contains(&(flags as i32 & libc::MAP_TYPE));
+        let is_written = shared && protection & libc::PROT_WRITE as u64 != 0 && flags & libc::MAP_ANONYMOUS as u64 == 0;
+        if !is_written || (file as i32) < 0 || !self.space().lock().is_logging() {
+            return;
+        }
+        if self.context().resume != self.context().spill[0] {
+            self.make(self.own_call());
+        }
+        let at = self.context().gpr[RAX];
+        if (at as i64) > 0 {
+            self.map_file(range(at, len), offset, next);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::context::ThreadMemory;
 use crate::exits::Key;
+use crate::mapped::MappedFile;
 use crate::stubs::Stubs;
 use crate::translate::Translator;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,11 +72,22 @@ pub struct Process {
     pub code_changes: RwLock<()>,
     /// Bytes of its address space that we use.
     pub overhead: AtomicU64,
+    /// Where it last had its heap end (brk(2)).
+    pub heap_end: AtomicU64,
+    /// What it stores there gets into files. (Not what a fork stores in its maker's mappings.)
+    pub mapped_files: Mutex<Vec<MappedFile>>,
 }
 
 impl Process {
     pub fn new(number: u32, space: Arc<Space>, overhead: u64) -> Process {
-        Process { number, space: Mutex::new(space), code_changes: RwLock::new(()), overhead: AtomicU64::new(overhead) }
+        Process {
+            number,
+            space: Mutex::new(space),
+            code_changes: RwLock::new(()),
+            overhead: AtomicU64::new(overhead),
+            heap_end: AtomicU64::new(0),
+            mapped_files: Mutex::default(),
+        }
     }
 
     pub fn space(&self) -> Arc<Space> {

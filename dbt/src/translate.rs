@@ -4,10 +4,10 @@ mod batch;
 
 use crate::blocks::{Blocks, Chain, Link, PAGE_SHIFT};
 use crate::cache::{CodeCache, Room};
-use crate::carriers::Carriers;
+use crate::carriers::{Carriers, loaded_for_later, stored_first};
 use crate::context::Mode;
 use crate::copies::Copies;
-use crate::decode::{Decoded, Writes, decode, instruction_starts};
+use crate::decode::{Decoded, End, Writes, decode, instruction_starts};
 use crate::emit::{Emitter, Interrupted, Record};
 use crate::exits::{Exits, Key};
 use crate::guest::Guest;
@@ -400,6 +400,17 @@ impl Translator {
         decode(pc, &bytes[..read], mode, Writes::AreNothing, &mut self.infos)
     }
 
+    /// The general registers in which a block that ends in a call keeps over it what is stored behind it.
+    fn kept_over_call(&mut self, decoded: &Decoded) -> u16 {
+        let (End::Call { next, .. } | End::IndirectCall { next }) = decoded.end else { return 0 };
+        let loaded = loaded_for_later(&decoded.instrs, &mut self.infos);
+        if loaded == 0 || self.is_volatile(next) || self.learn(next).is_none() {
+            return 0;
+        }
+        let behind = self.decode_stable(next, Mode::Quiet);
+        stored_first(&behind.instrs, loaded, &mut self.infos)
+    }
+
     /// What a block does to floats, if it is to leave a record. If it is a loop it may be unrolled; then it is one of several.
     fn describe(&mut self, decoded: &mut Decoded, mode: Mode, carriers: u16) -> Vec<Block> {
         let (Some(logging), Some(first)) = (self.logging, decoded.instrs.first().map(Instruction::ip)) else {
@@ -408,15 +419,17 @@ impl Translator {
         // How a program computes is set by functions of the C library: fesetround and the like. And most system calls are made there.
         let counts = || decoded.sets_rounding() || filled_by_kernel(&decoded.instrs).is_some();
         let quiet = self.modules.at(first).is_some_and(|module| module.quiet);
-        if mode == Mode::Quiet || quiet && !counts() {
+        let moves = self.modules.is_moving(first);
+        if mode == Mode::Quiet || quiet && !moves && !counts() {
             return Vec::new();
         }
+        let (carriers, loads) = if moves { (u16::MAX, u16::MAX) } else { (carriers, self.kept_over_call(decoded)) };
         let guest = std::cell::RefCell::new(&mut self.guest);
         let constants = |address: u64, buffer: &mut [u8]| {
             let mut guest = guest.borrow_mut();
             guest.is_constant(address, buffer.len()) && guest.read(address, buffer)
         };
-        let options = LiftOptions { check: logging.check, constants: &constants, carriers };
+        let options = LiftOptions { check: logging.check, constants: &constants, carriers, loads };
         let block = lift(&decoded.instrs, &options);
         if block.record == 0 {
             return Vec::new();

@@ -1,9 +1,9 @@
-//! Who called: the frames above a call, by the tables that compilers leave for exceptions (.eh_frame). Those of libraries of languages are
-//! passed over.
+//! Who called: the frames above a call, by the tables that compilers leave for exceptions (.eh_frame), or in Go by the frame pointers that all
+//! its functions keep. Those of libraries of languages are passed over.
 
 use crate::guest::{Guest, Mapping};
-use crate::modules::bias;
-use fpgrind_wrappers::{is_runtime_function, is_runtime_module, is_static_writer};
+use crate::modules::{bias, is_go};
+use fpgrind_wrappers::{is_go_runtime_function, is_runtime_function, is_runtime_module, is_static_writer};
 use gimli::{BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameOffset, EndianSlice, LittleEndian};
 use gimli::{RegisterRule, UnwindContext, UnwindSection};
 use memmap2::Mmap;
@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 const MAX_FRAMES: usize = 64;
 
 const RSP: usize = 4;
+const RBP: usize = 5;
 /// General registers by their numbers in the tables (System V ABI, figure 3.36), in the hardware's numbering.
-const GENERAL: [usize; 16] = [0, 2, 1, 3, 6, 7, 5, RSP, 8, 9, 10, 11, 12, 13, 14, 15];
+const GENERAL: [usize; 16] = [0, 2, 1, 3, 6, 7, RBP, RSP, 8, 9, 10, 11, 12, 13, 14, 15];
 const RETURN_ADDRESS: u16 = 16;
 
 #[derive(Default)]
@@ -30,7 +31,8 @@ pub struct Unwinder {
 /// A file's tables, and where they are in its own addressing.
 struct Tables {
     data: Mmap,
-    frames: (Range<usize>, u64),
+    /// None of a program in Go.
+    frames: Option<(Range<usize>, u64)>,
     /// Where in them each function is described, by where it begins, once somebody has asked. (Static executables lack the index that
     /// files have of their own.)
     functions: OnceCell<Vec<(u64, EhFrameOffset)>>,
@@ -80,6 +82,15 @@ impl Unwinder {
     }
 }
 
+/// The frame that called this one, where each keeps a pointer to where its caller's is saved, with the return address behind it.
+fn by_frame_pointer(frame: &Frame, guest: &Guest) -> Option<Frame> {
+    let base = frame.gpr[RBP];
+    let mut above = Frame { pc: guest.read_u64(base.wrapping_add(8))?, gpr: frame.gpr };
+    above.gpr[RBP] = guest.read_u64(base)?;
+    above.gpr[RSP] = base.wrapping_add(16);
+    Some(above)
+}
+
 fn functions(frames: &EhFrame<EndianSlice<LittleEndian>>, bases: &BaseAddresses) -> Vec<(u64, EhFrameOffset)> {
     let mut functions = Vec::new();
     let mut entries = frames.entries(bases);
@@ -98,13 +109,21 @@ impl Tables {
         // SAFETY: if somebody truncates the file meanwhile we are killed, as the guest that executes it would be.
         let data = unsafe { Mmap::map(&opened) }.ok()?;
         let file = object::File::parse(&*data).ok()?;
-        let section = file.section_by_name(".eh_frame")?;
-        let (start, size) = section.file_range()?;
-        let start = usize::try_from(start).ok()?;
-        let frames = (start..start.checked_add(usize::try_from(size).ok()?)?, section.address());
+        let is_go = is_go(&file);
+        let frames = if is_go {
+            None
+        } else {
+            let section = file.section_by_name(".eh_frame")?;
+            let (start, size) = section.file_range()?;
+            let start = usize::try_from(start).ok()?;
+            Some((start..start.checked_add(usize::try_from(size).ok()?)?, section.address()))
+        };
         let is_static = file.dynamic_symbols().next().is_none();
         let of_runtime = |symbol: &object::Symbol| {
-            let known = |name| is_runtime_function(name) || is_static && is_static_writer(name);
+            let known = |name| match is_go {
+                true => is_go_runtime_function(name),
+                false => is_runtime_function(name) || is_static && is_static_writer(name),
+            };
             symbol.name().is_ok_and(known) && symbol.size() > 0
         };
         let range = |symbol: object::Symbol| symbol.address()..symbol.address().saturating_add(symbol.size());
@@ -124,8 +143,9 @@ impl Tables {
 
     /// The frame that called this one, whose call is at `pc` in the file's own addressing.
     fn above(&self, frame: &Frame, pc: u64, guest: &Guest, context: &mut UnwindContext<usize>) -> Option<Frame> {
-        let bases = BaseAddresses::default().set_eh_frame(self.frames.1);
-        let frames = EhFrame::new(self.data.get(self.frames.0.clone())?, LittleEndian);
+        let Some((section, address)) = &self.frames else { return by_frame_pointer(frame, guest) };
+        let bases = BaseAddresses::default().set_eh_frame(*address);
+        let frames = EhFrame::new(self.data.get(section.clone())?, LittleEndian);
         let functions = self.functions.get_or_init(|| functions(&frames, &bases));
         let behind = functions.partition_point(|(start, _)| *start <= pc);
         let (_, offset) = functions.get(behind.checked_sub(1)?)?;

@@ -19,6 +19,8 @@ pub struct Builder {
     /// The instruction that statements belong to now.
     instr: u16,
     generals: [General; 16],
+    /// General registers, a bit each: what is loaded into them may well be a float.
+    pub loads: u16,
     vectors: [Vector; VECTORS],
     /// The mask registers that have been logged, and those that the block has written.
     masks: [Option<Value>; 8],
@@ -63,6 +65,7 @@ impl Builder {
             block: Block { instrs, ..Block::default() },
             instr: 0,
             generals: [General::UNTOUCHED; 16],
+            loads: 0,
             vectors: [Vector::UNTOUCHED; VECTORS],
             masks: [None; 8],
             masks_written: [false; 8],

@@ -31,6 +31,8 @@ pub struct LiftOptions<'a> {
     pub constants: &'a dyn Fn(u64, &mut [u8]) -> bool,
     /// General registers, a bit each, in which code around this one has left floats: what is stored from them may be one.
     pub carriers: u16,
+    /// General registers, a bit each: what is loaded into them may be stored by another block.
+    pub loads: u16,
 }
 
 /// The general registers in which a block leaves floats for others, and which calls preserve (System V ABI, figure 3.4). Compilers keep floats
@@ -79,7 +81,9 @@ struct Lifter<'a> {
 impl<'a> Lifter<'a> {
     fn new(instrs: &'a [Instruction], options: &'a LiftOptions) -> Lifter<'a> {
         let guest = instrs.iter().map(|instr| GuestInstr { pc: instr.ip(), len: instr.len() as u8 }).collect();
-        Lifter { instrs, options, builder: Builder::new(guest), infos: InstructionInfoFactory::new() }
+        let mut builder = Builder::new(guest);
+        builder.loads = options.loads;
+        Lifter { instrs, options, builder, infos: InstructionInfoFactory::new() }
     }
 
     fn lift(&mut self, index: usize) {

@@ -17,7 +17,11 @@ pub fn lower(
     let mut first = 0;
     while first < granules {
         let double = first % 2 == 0 && [a, b].into_iter().all(|source| is_whole(builder, source, first));
-        let count = if double { 2 } else { 1 };
+        let count = match double {
+            true if changes_last_sign(builder, op, [a, b], first, granules) => QUARTER,
+            true => 2,
+            false => 1,
+        };
         if cancels {
             results[first..first + count].fill(Some(builder.zero()));
         } else {
@@ -117,6 +121,21 @@ fn is_whole(builder: &Builder, source: Source, first: usize) -> bool {
     }
 }
 
+/// Does a constant change nothing but the last bit of a quarter? That is the sign of a _Float128, or of the second of two doubles: which it
+/// is will be seen when it runs.
+fn changes_last_sign(builder: &Builder, op: BitOp, args: [Source; 2], first: usize, granules: usize) -> bool {
+    const SIGN: u128 = 1 << 127;
+    let is_mask = |arg: usize| {
+        let bits = builder.constant_bits(&builder.peek(args[arg])[first..first + QUARTER]);
+        match (op, arg) {
+            (BitOp::And, _) => bits == Some(!SIGN),
+            (BitOp::AndNot, 1) => false,
+            _ => bits == Some(SIGN),
+        }
+    };
+    first.is_multiple_of(QUARTER) && first + QUARTER <= granules && (is_mask(0) || is_mask(1))
+}
+
 /// One lane of the result. A granule stays `None` if it keeps what the destination holds there.
 fn lane(
     builder: &mut Builder,
@@ -130,7 +149,7 @@ fn lane(
     let lane_of = |builder: &Builder, source| builder.peek(source)[first..first + count].to_vec();
     let lanes = args.map(|source| lane_of(builder, source));
     let bits = [0, 1].map(|arg| builder.constant_bits(&lanes[arg]));
-    match decided(op, bits, (1 << (32 * count)) - 1) {
+    match decided(op, bits, u128::MAX >> (128 - 32 * count)) {
         Some(Decided::Bits(bits)) => {
             let value = builder.constant(opaque(count), bits);
             fill(results, value);

@@ -42,12 +42,12 @@ pub struct General {
     pub granules: [Granule; 2],
     /// The present contents as logged, if they were: what addresses are made of.
     pub logged: Option<Value>,
-    /// The contents came from a vector register, so they may well be a float: to be put at the block's end.
-    pub from_vector: bool,
+    /// The contents may well be a float, as what came from a vector register: to be put at the block's end.
+    pub may_be_float: bool,
 }
 
 impl General {
-    pub const UNTOUCHED: General = General { granules: [Granule::Untouched; 2], logged: None, from_vector: false };
+    pub const UNTOUCHED: General = General { granules: [Granule::Untouched; 2], logged: None, may_be_float: false };
 
-    pub const UNKNOWN: General = General { granules: [Granule::Unknown; 2], logged: None, from_vector: false };
+    pub const UNKNOWN: General = General { granules: [Granule::Unknown; 2], logged: None, may_be_float: false };
 }

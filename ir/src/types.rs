@@ -19,6 +19,8 @@ pub enum Type {
     F64,
     /// The x87's format: ten bytes, of which the significand has eight.
     F80,
+    /// IEEE's quadruple precision. No instruction knows it: compilers' libraries compute with it.
+    F128,
     B16,
     B32,
     B64,
@@ -30,12 +32,13 @@ pub enum Type {
 }
 
 impl Type {
-    pub const ALL: [Type; 11] = [
+    pub const ALL: [Type; 12] = [
         Type::F16,
         Type::Bf16,
         Type::F32,
         Type::F64,
         Type::F80,
+        Type::F128,
         Type::B16,
         Type::B32,
         Type::B64,
@@ -51,7 +54,7 @@ impl Type {
             Type::F32 | Type::B32 => 4,
             Type::F64 | Type::B64 => 8,
             Type::F80 => 10,
-            Type::B128 => 16,
+            Type::F128 | Type::B128 => 16,
             Type::Flags | Type::Image => 0,
         }
     }
@@ -62,7 +65,7 @@ impl Type {
     }
 
     pub fn is_float(self) -> bool {
-        matches!(self, Type::F16 | Type::Bf16 | Type::F32 | Type::F64 | Type::F80)
+        matches!(self, Type::F16 | Type::Bf16 | Type::F32 | Type::F64 | Type::F80 | Type::F128)
     }
 
     /// The opaque type of so many bytes.
@@ -83,6 +86,7 @@ impl Type {
             Type::F32 => "f32",
             Type::F64 => "f64",
             Type::F80 => "f80",
+            Type::F128 => "f128",
             Type::B16 => "b16",
             Type::B32 => "b32",
             Type::B64 => "b64",

@@ -84,7 +84,7 @@ struct Cause {
     /// asks for.
     kind: String,
     operator: String,
-    /// Of the result, as in FPCore: `binary16`, `(float 8 16)`, `binary32`, `binary64` or `binary80`.
+    /// Of the result, as in FPCore: `binary16`, `(float 8 16)`, `binary32`, `binary64`, `binary80` or `binary128`.
     precision: String,
     /// As in the text.
     expression: String,

@@ -149,6 +149,7 @@ fn level(reached: &[&Spot]) -> &'static str {
             Type::Bf16 => 8.0,
             Type::F32 => 24.0,
             Type::F80 => 64.0,
+            Type::F128 => 113.0,
             _ => 53.0,
         };
         matches!(spot.kind, SpotKind::Output { .. }) && spot.wrong > 0 && (is_nan || spot.max_bits >= digits / 2.0)

@@ -56,6 +56,21 @@ impl Big {
             match ty {
                 Type::F32 => mpfr::set_flt(r, f32::from_bits(bits as u32), RND),
                 Type::F64 => mpfr::set_d(r, f64::from_bits(bits as u64), RND),
+                Type::F128 => {
+                    let (fraction, exponent) = (bits & ((1 << 112) - 1), (bits >> 112) as i64 & 0x7fff);
+                    let significand = fraction | u128::from(exponent != 0) << 112;
+                    match (exponent, fraction) {
+                        (0x7fff, 0) => mpfr::set_inf(r, 1),
+                        (0x7fff, _) => mpfr::set_nan(r),
+                        _ => {
+                            mpfr::set_ui(r, (significand >> 64) as u64, RND);
+                            mpfr::mul_2ui(r, r, 64, RND);
+                            mpfr::add_ui(r, r, significand as u64, RND);
+                            mpfr::mul_2si(r, r, (exponent.max(1) - 16383 - 112) as _, RND);
+                        }
+                    }
+                    0
+                }
                 _ => {
                     let (significand, exponent) = (bits as u64, (bits >> 64) as i64 & 0x7fff);
                     let sign = if bits >> 79 & 1 == 1 { -1 } else { 1 };
@@ -77,33 +92,39 @@ impl Big {
         number
     }
 
-    /// The nearest float; nothing for a long double so small that rounding it here would need more care.
+    /// The nearest float; nothing for a longer one than a double that is so small that rounding it here would need more care.
     pub fn to_bits(&self, ty: Type) -> Option<u128> {
         unsafe {
-            match ty {
+            let (digits, limbs) = match ty {
                 Type::F32 => return Some(mpfr::get_flt(self.raw(), RND).to_bits().into()),
                 Type::F64 => return Some(mpfr::get_d(self.raw(), RND).to_bits().into()),
-                _ => {}
-            }
-            let sign = u128::from(mpfr::signbit(self.raw()) != 0) << 79;
-            let infinite = 0x7fff << 64 | 1u128 << 63;
+                Type::F128 => (113, 2),
+                _ => (64, 1),
+            };
+            // The exponent lies behind the digits that are written out: of _Float128's all but the first.
+            let stored = if ty == Type::F128 { 112 } else { 64 };
+            let sign = u128::from(mpfr::signbit(self.raw()) != 0) << (stored + 15);
+            let infinite = 0x7fff << stored | if ty == Type::F128 { 0 } else { 1u128 << 63 };
             if mpfr::nan_p(self.raw()) != 0 {
-                return Some(infinite | 1 << 62);
+                return Some(infinite | 1 << (digits - 2));
             }
             if mpfr::zero_p(self.raw()) != 0 {
                 return Some(sign);
             }
             let rounded = Big::of(|r| {
                 mpfr::set(r, self.raw(), RND);
-                mpfr::prec_round(r, 64, RND);
+                mpfr::prec_round(r, digits, RND);
             });
             if mpfr::inf_p(rounded.raw()) != 0 || mpfr::get_exp(rounded.raw()) > 16384 {
                 return Some(sign | infinite);
             }
             let exponent = mpfr::get_exp(rounded.raw()) + 16382;
-            // The significand's one limb.
-            let significand = *rounded.0.d.as_ptr();
-            (exponent > 0).then_some(sign | (exponent as u128) << 64 | significand as u128)
+            let limb = |number: usize| u128::from(*rounded.0.d.as_ptr().add(number));
+            let significand = match limbs {
+                1 => limb(0),
+                _ => (limb(1) << 64 | limb(0)) >> 15 & ((1 << 112) - 1),
+            };
+            (exponent > 0).then_some(sign | (exponent as u128) << stored | significand)
         }
     }
 }

@@ -30,11 +30,14 @@ impl Format {
     pub const FLOAT: Format = Format { ty: Type::F32, suffix: "f", name: "float", mode: "s" };
     pub const LONG_DOUBLE: Format = Format { ty: Type::F80, suffix: "l", name: "long double", mode: "x" };
 
+    pub const FLOAT128: Format = Format { ty: Type::F128, suffix: "f128", name: "_Float128", mode: "t" };
+
     /// Is it neither zero nor infinite, nor NaN or subnormal?
     pub fn is_normal(self, bits: u128) -> bool {
         match self.ty {
             Type::F32 => f32::from_bits(bits as u32).is_normal(),
             Type::F64 => f64::from_bits(bits as u64).is_normal(),
+            Type::F128 => !matches!(bits >> 112 & 0x7fff, 0 | 0x7fff),
             _ => !matches!(bits >> 64 & 0x7fff, 0 | 0x7fff),
         }
     }
@@ -253,6 +256,9 @@ pub fn ordinary(format: Format, random: &mut Random) -> u128 {
     match format.ty {
         Type::F32 => sign << 31 | ((exponent + 127) as u128) << 23 | (digits >> 41) as u128,
         Type::F64 => sign << 63 | ((exponent + 1023) as u128) << 52 | (digits >> 12) as u128,
+        Type::F128 => {
+            sign << 127 | ((exponent + 16383) as u128) << 112 | u128::from(digits) << 48 | u128::from(digits) >> 16
+        }
         _ => sign << 79 | ((exponent + 16383) as u128) << 64 | (digits | 1 << 63) as u128,
     }
 }

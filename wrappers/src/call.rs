@@ -2,6 +2,7 @@
 //! and 3.5.7 (variable argument lists).
 
 use fpgrind_analysis::log::Origin;
+use fpgrind_ir::Type;
 
 /// Reads guest memory into the whole buffer; false if any of it cannot be read.
 pub type Memory<'a> = dyn Fn(u64, &mut [u8]) -> bool + 'a;
@@ -11,8 +12,8 @@ pub type Memory<'a> = dyn Fn(u64, &mut [u8]) -> bool + 'a;
 pub struct CallState {
     /// In hardware numbering: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi, 8 to 15.
     pub gpr: [u64; 16],
-    /// The low halves of xmm0 to xmm7.
-    pub xmm: [u64; 8],
+    /// xmm0 to xmm7.
+    pub xmm: [u128; 8],
 }
 
 const RSP: usize = 4;
@@ -104,27 +105,26 @@ impl<'a> VarArgs<'a> {
         (self.memory)(address, &mut bytes[..10]).then(|| (u128::from_le_bytes(bytes), Origin::Memory(address)))
     }
 
-    /// The next double and where it is; nothing if its memory cannot be read.
-    pub fn double(&mut self) -> Option<(u64, Origin)> {
-        if self.fp_offset < FP_END {
+    /// The next double, or _Float128, and where it is; nothing if its memory cannot be read. Each is aligned to its size on the stack.
+    pub fn float(&mut self, ty: Type) -> Option<(u128, Origin)> {
+        let bytes = ty.bytes() as u64;
+        let address = if self.fp_offset < FP_END {
             let offset = self.fp_offset;
             self.fp_offset += 16;
             match self.registers {
                 Registers::Live(call) => {
                     let number = (offset - GP_END) / 16;
-                    Some((*call.xmm.get(number as usize)?, Origin::Register(number as u8)))
+                    let bits = *call.xmm.get(number as usize)? & (u128::MAX >> (128 - 8 * bytes));
+                    return Some((bits, Origin::Register(number as u8)));
                 }
-                Registers::Saved(area) => self.double_at(area.wrapping_add(u64::from(offset))),
+                Registers::Saved(area) => area.wrapping_add(u64::from(offset)),
             }
         } else {
-            let address = self.stack;
-            self.stack = address.wrapping_add(8);
-            self.double_at(address)
-        }
-    }
-
-    fn double_at(&self, address: u64) -> Option<(u64, Origin)> {
-        Some((read_u64(self.memory, address)?, Origin::Memory(address)))
+            let address = self.stack.wrapping_add(bytes - 1) & !(bytes - 1);
+            self.stack = address.wrapping_add(bytes);
+            address
+        };
+        Some((read_u128(self.memory, address, ty.bytes())?, Origin::Memory(address)))
     }
 }
 

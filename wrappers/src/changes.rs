@@ -66,6 +66,15 @@ const FUNCTIONS: &[(&str, Change)] = &[
     ("posix_memalign", Change::Allocate { old: None, count: None, size: 2, place: AllocatedAt::Written }),
 ];
 
+/// Functions that move the program's numbers in code of their own: as its comparisons say (what they copy by memcpy is followed
+/// anyway, and bsearch and the like move nothing), or from a register to the heap, where Go has what an interface holds.
+const MOVERS: &[&str] = &["qsort", "qsort_r", "runtime.convT64", "runtime.convT32"];
+
+/// Does the function with this symbol move elements, in code that must be looked at?
+pub fn moves_elements(symbol: &str) -> bool {
+    MOVERS.contains(&unversioned(symbol))
+}
+
 /// The variants among which glibc's IFUNC resolvers choose carry a processor feature in their names
 /// (`__memmove_avx_unaligned_erms`, `__memcpy_chk_erms`: glibc, sysdeps/x86_64/multiarch/ifunc-impl-list.c).
 const VARIANTS: &[(&str, Change)] =

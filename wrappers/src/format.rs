@@ -12,6 +12,8 @@ pub enum Kind {
     Integer,
     Double,
     LongDouble,
+    /// libquadmath's.
+    Quad,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +58,10 @@ impl Reader<'_> {
             [b'.', b'*', ..] => &before_precision[..2],
             _ => &before_precision[..before_precision.len() - self.rest.len()],
         };
-        let long_double = self.length_is_long_double();
+        let length = self.length();
         let Some((&conversion, rest)) = self.rest.split_first() else { return };
         let kind = match conversion {
-            b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' if long_double => Kind::LongDouble,
-            b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => Kind::Double,
+            b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => length,
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' | b'c' | b'C' | b's' | b'S' | b'p' | b'n' => {
                 Kind::Integer
             }
@@ -76,7 +77,11 @@ impl Reader<'_> {
         let argument = match kind {
             Kind::Integer => INTEGER,
             _ => {
-                let length: &[u8] = if long_double { b"L" } else { b"" };
+                let length: &[u8] = match kind {
+                    Kind::LongDouble => b"L",
+                    Kind::Quad => b"Q",
+                    _ => b"",
+                };
                 let text = [b"%", precision, length, &[conversion]].concat();
                 Argument { kind, conversion: Conversion::new(&String::from_utf8_lossy(&text)) }
             }
@@ -94,13 +99,15 @@ impl Reader<'_> {
         }
     }
 
-    /// `ll`, `q` and `L` make a floating-point conversion one of long double (glibc treats the three alike).
-    fn length_is_long_double(&mut self) -> bool {
-        let mut long = 0;
+    /// What a floating-point conversion takes: `ll`, `q` and `L` make it one of long double (glibc treats the three alike), `Q` one of
+    /// _Float128 (libquadmath).
+    fn length(&mut self) -> Kind {
+        let (mut long, mut quad) = (0, false);
         loop {
             match self.rest.first() {
                 Some(b'l') => long += 1,
                 Some(b'L' | b'q') => long = 2,
+                Some(b'Q') => quad = true,
                 Some(b'h' | b'j' | b'z' | b'Z' | b't') => {}
                 // C23's w8 to w64 and wf8 to wf64.
                 Some(b'w') => {
@@ -109,7 +116,9 @@ impl Reader<'_> {
                     self.skip_any_of(b"0123456789");
                     continue;
                 }
-                _ => return long >= 2,
+                _ if quad => return Kind::Quad,
+                _ if long >= 2 => return Kind::LongDouble,
+                _ => return Kind::Double,
             }
             self.rest = &self.rest[1..];
         }
@@ -175,7 +184,7 @@ mod tests {
         assert_eq!(kinds("%d %i %o %u %x %X %b %c %C %s %S %p %n"), ["i"; 13].join(" "));
         assert_eq!(kinds("%a%A%e%E%f%F%g%G"), "a A e E f F g G");
         assert_eq!(kinds("%hhd %hd %ld %lld %qd %jd %zd %Zd %td %w32d %wf64x %lc %ls"), ["i"; 13].join(" "));
-        assert_eq!(kinds("%lf %Lf %llg %qe"), "f Lf Lg Le");
+        assert_eq!(kinds("%lf %Lf %llg %qe %.20Qg"), "f Lf Lg Le Qg");
     }
 
     #[test]

@@ -10,18 +10,22 @@ mod changes;
 mod format;
 mod fortran;
 mod math;
+mod mpi;
 mod named;
 mod outputs;
 mod quiet;
 
 pub use call::{CallState, Memory};
-pub use changes::{AllocatedAt, Change, change};
+pub use changes::{AllocatedAt, Change, change, moves_elements};
 pub use math::{Argument, At, Kind, Math, Outcome, is_extension, is_reserved, math};
 pub use named::Named;
 pub use outputs::{
-    Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, output, output_call, written,
+    Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, mapped, output, output_call,
+    written,
 };
-pub use quiet::{is_math_module, is_quiet_module, is_runtime_function, is_runtime_module, is_static_writer};
+pub use quiet::{
+    is_go_runtime_function, is_math_module, is_quiet_module, is_runtime_function, is_runtime_module, is_static_writer,
+};
 
 /// What a function is to the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 use crate::call::{VarArgs, read_u128};
 use crate::format::{self, Kind};
 use crate::fortran::{self, Item};
+use crate::mpi::{self, Message};
 use crate::{CallState, Memory, unversioned};
 use fpgrind_analysis::log::{Conversion, Origin, OutputArg};
 use fpgrind_ir::Type;
@@ -26,6 +27,8 @@ pub enum Shows {
     Pointed(Type),
     /// What is in memory, as it is: at the address in this argument, so many bytes as this other says, times a third if there is one.
     Bytes { start: u8, size: u8, count: Option<u8> },
+    /// The same of elements of a type of MPI's.
+    Message(Message),
     /// Something that a Fortran program writes.
     Fortran(Item),
     /// Nothing yet: it looks at floats to find out how much room they will take.
@@ -102,11 +105,48 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "fmt",
     "fwrite",
     "ostream::write",
+    "FormatFloat",
+    "println",
+    "toString",
+    "mmap",
+    "MPI_Send",
+    "MPI_Bsend",
+    "MPI_Ssend",
+    "MPI_Rsend",
+    "MPI_Isend",
+    "MPI_Ibsend",
+    "MPI_Issend",
+    "MPI_Irsend",
+    "MPI_Sendrecv",
+    "MPI_Send_init",
+    "MPI_Put",
+    "MPI_Gather",
+    "MPI_Allgather",
+    "MPI_Alltoall",
+    "MPI_Reduce",
+    "MPI_Allreduce",
+    "MPI_File_write",
+    "MPI_File_write_all",
+    "MPI_File_write_shared",
+    "MPI_File_write_at",
+    "MPI_File_write_at_all",
+    "MPI_Isend",
+    "MPI_Allreduce",
+    "MPI_File_write_at",
 ];
 
 /// The number of what system calls write.
 pub fn written() -> u32 {
-    OUTPUT_NAMES.iter().position(|name| *name == "write").map_or(u32::MAX, |number| number as u32)
+    number_of("write")
+}
+
+/// The number of what is stored in files that are mapped.
+pub fn mapped() -> u32 {
+    number_of("mmap")
+}
+
+fn number_of(name: &str) -> u32 {
+    OUTPUT_NAMES.iter().position(|known| *known == name).map_or(u32::MAX, |number| number as u32)
 }
 
 /// The number of each function's format argument, by the function's name, plain and fortified. The fortified forms,
@@ -139,6 +179,7 @@ const VALUES: &[(&str, &str, Type)] = &[
     ("strfromf64", "strfrom", Type::F64),
     ("strfromf32x", "strfrom", Type::F64),
     ("strfromf64x", "strfrom", Type::F80),
+    ("strfromf128", "strfrom", Type::F128),
     ("ecvt", "ecvt", Type::F64),
     ("fcvt", "fcvt", Type::F64),
     ("gcvt", "gcvt", Type::F64),
@@ -159,10 +200,19 @@ const OTHERS: &[(&str, &str, Shows)] = &[
     ("_gfortran_transfer_real_write", "write", Shows::Fortran(Item::Real)),
     ("_gfortran_transfer_complex_write", "write", Shows::Fortran(Item::Complex)),
     ("_gfortran_transfer_array_write", "write", Shows::Fortran(Item::Array)),
+    ("_gfortran_transfer_real128_write", "write", Shows::Fortran(Item::Real)),
+    ("_gfortran_transfer_complex128_write", "write", Shows::Fortran(Item::Complex)),
+    ("quadmath_snprintf", "snprintf", Shows::Format(Format { argument: 2, passing: Passing::Variadic, wide: false })),
     ("_ZNSo5writeEPKcl", "ostream::write", STREAM_WRITE),
     ("_ZNSt3__113basic_ostreamIcNS_11char_traitsIcEEE5writeEPKcl", "ostream::write", STREAM_WRITE),
     // Python: repr, str, format, % and print come here.
     ("PyOS_double_to_string", "str", Shows::Values(Type::F64, 1)),
+    // Go since 1.17: fmt and strconv come here, with the number in the first vector register, and println there.
+    ("strconv.genericFtoa", "FormatFloat", Shows::Values(Type::F64, 1)),
+    ("runtime.printfloat", "println", Shows::Values(Type::F64, 1)),
+    // V8: toString, toFixed and their like.
+    ("_ZN2v84base13DoubleToAsciiEdNS0_8DtoaModeEiNS0_6VectorIcEEPiS4_S4_", "toString", Shows::Values(Type::F64, 1)),
+    ("_ZN2v88internal13DoubleToAsciiEdNS0_8DtoaModeEiNS0_6VectorIcEEPiS4_S4_", "toString", Shows::Values(Type::F64, 1)),
     // R: a vector is looked at first, then each number is written.
     ("Rf_EncodeReal", "print", Shows::Values(Type::F64, 1)),
     ("Rf_EncodeReal0", "print", Shows::Values(Type::F64, 1)),
@@ -226,11 +276,18 @@ pub fn foreign_output(symbol: &str) -> Option<OutputFunction> {
     if let Some(ty) = rust_formatter(symbol) {
         return named("fmt", Shows::Pointed(ty));
     }
+    if let Some((name, message)) = mpi::message_of(symbol) {
+        return named(name, Shows::Message(message));
+    }
+    if let Some(ty) = numpy_formatter(symbol) {
+        return named("str", Shows::Pointed(ty));
+    }
     let (rest, name) = MANGLED.iter().find_map(|(prefix, name)| Some((symbol.strip_prefix(prefix)?, name)))?;
     let ty = match rest.bytes().next()? {
         b'f' => Type::F32,
         b'd' => Type::F64,
         b'e' => Type::F80,
+        b'g' => Type::F128,
         _ => return None,
     };
     named(name, Shows::Values(ty, 1))
@@ -254,6 +311,17 @@ fn rust_formatter(symbol: &str) -> Option<Type> {
     }
 }
 
+/// The type of float that a function of numpy formats, an array's element or a scalar: `Dragon4_Positional_Double_opt`.
+fn numpy_formatter(symbol: &str) -> Option<Type> {
+    let (_, ty) = symbol.strip_prefix("Dragon4_")?.split_once('_')?;
+    match ty.strip_suffix("_opt").unwrap_or(ty) {
+        "Float" => Some(Type::F32),
+        "Double" => Some(Type::F64),
+        "LongDouble" => Some(Type::F80),
+        _ => None,
+    }
+}
+
 /// The floats that a call of an output function shows. What cannot be read is left out.
 pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory) -> Vec<OutputArg> {
     match function.shows {
@@ -271,24 +339,32 @@ pub fn output_call(function: &OutputFunction, call: &CallState, memory: &Memory)
             pointed().into_iter().collect()
         }
         Shows::Fortran(item) => fortran::shown(item, call, memory),
-        Shows::Bytes { .. } | Shows::Nothing => Vec::new(),
+        Shows::Bytes { .. } | Shows::Message(_) | Shows::Nothing => Vec::new(),
     }
 }
 
 /// The memory whose contents a call shows as they are: its address and length.
 pub fn bytes_shown(function: &OutputFunction, call: &CallState, memory: &Memory) -> Option<(u64, u64)> {
-    let Shows::Bytes { start, size, count } = function.shows else { return None };
     let argument = |number| call.integer(number, memory);
-    let count = count.map_or(Some(1), argument)?;
-    Some((argument(start)?, argument(size)?.checked_mul(count)?))
+    let (start, size, count) = match function.shows {
+        Shows::Bytes { start, size, count } => (start, argument(size)?, count.map_or(Some(1), argument)?),
+        Shows::Message(Message { start, count, datatype }) => {
+            let count = u64::try_from(argument(count)? as i32).ok()?;
+            (start, mpi::element_size(argument(datatype)?, memory)?, count)
+        }
+        _ => return None,
+    };
+    Some((argument(start)?, size.checked_mul(count)?))
 }
 
 /// A float that is given by value.
 fn value(ty: Type, number: u8, call: &CallState, memory: &Memory) -> Option<OutputArg> {
     let (bits, origin) = match ty {
         Type::F80 => VarArgs::of_call(call, 0, memory).long_double()?,
-        Type::F32 => (u128::from(*call.xmm.get(number as usize)? as u32), Origin::Register(number)),
-        _ => (u128::from(*call.xmm.get(number as usize)?), Origin::Register(number)),
+        _ => {
+            let bits = *call.xmm.get(number as usize)? & (u128::MAX >> (128 - 8 * ty.bytes()));
+            (bits, Origin::Register(number))
+        }
     };
     Some(OutputArg { ty, bits, origin, argument: number.into(), conversion: Conversion::default() })
 }
@@ -309,7 +385,8 @@ pub fn arguments(text: &[u8], format: Format, call: &CallState, memory: &Memory)
                 continue;
             }
             Kind::LongDouble => list.long_double().map(|(bits, origin)| (Type::F80, bits, origin)),
-            Kind::Double => list.double().map(|(bits, origin)| (Type::F64, bits.into(), origin)),
+            Kind::Double => list.float(Type::F64).map(|(bits, origin)| (Type::F64, bits, origin)),
+            Kind::Quad => list.float(Type::F128).map(|(bits, origin)| (Type::F128, bits, origin)),
         };
         let Some((ty, bits, origin)) = float else { break };
         found.push(OutputArg { ty, bits, origin, argument: found.len() as u32, conversion });

@@ -115,8 +115,8 @@ fn the_table_knows_where_each_format_is() {
 fn doubles_come_from_vector_registers_whatever_integers_lie_between() {
     let mut call = Call::new("%d: %.3f, %s %g\n");
     call.state.gpr[RDI] = FORMAT;
-    call.state.xmm[0] = 1.5f64.to_bits();
-    call.state.xmm[1] = (-2.25f64).to_bits();
+    call.state.xmm[0] = 1.5f64.to_bits().into();
+    call.state.xmm[1] = (-2.25f64).to_bits().into();
     let (pc, args) = call.run("printf");
     assert_eq!(pc, RETURN);
     assert_eq!(args[0], OutputArg { conversion: Conversion::new("%.3f"), ..arg(1.5, Origin::Register(0), 'f') });
@@ -129,7 +129,7 @@ fn the_ninth_double_and_the_sixth_integer_are_on_the_stack_in_order() {
     let mut call = Call::new(&("%d".repeat(6) + &"%f".repeat(8) + "%e%d%g"));
     call.state.gpr[RDI] = FORMAT;
     for i in 0..8 {
-        call.state.xmm[i] = (i as f64).to_bits();
+        call.state.xmm[i] = (i as f64).to_bits().into();
     }
     call.put_double(STACK + 16, 8.0);
     call.put(STACK + 24, &[0; 8]);
@@ -160,8 +160,8 @@ fn long_doubles_are_on_the_stack_with_their_alignment() {
 fn numbered_arguments_are_taken_in_the_order_of_passing() {
     let mut call = Call::new("%3$g %1$e %2$d");
     call.state.gpr[RSI] = FORMAT;
-    call.state.xmm[0] = 1.0f64.to_bits();
-    call.state.xmm[1] = 3.0f64.to_bits();
+    call.state.xmm[0] = 1.0f64.to_bits().into();
+    call.state.xmm[1] = 3.0f64.to_bits().into();
     let (_, args) = call.run("fprintf");
     assert_eq!(args, [arg(1.0, Origin::Register(0), 'e'), arg(3.0, Origin::Register(1), 'g')]);
 }
@@ -253,7 +253,7 @@ fn a_wide_format_is_read_character_by_character() {
     call.put(FORMAT & !255, &[0xff; 1024]);
     call.put(FORMAT, &wide);
     call.state.gpr[RDI] = FORMAT;
-    call.state.xmm[1] = 2.5f64.to_bits();
+    call.state.xmm[1] = 2.5f64.to_bits().into();
     let (_, args) = call.run("wprintf");
     assert_eq!(args.iter().map(|arg| arg.conversion.text()).collect::<Vec<_>>(), ["%g", "%.2f"]);
     assert_eq!(args[1].bits as u64, 2.5f64.to_bits());
@@ -262,7 +262,7 @@ fn a_wide_format_is_read_character_by_character() {
 #[test]
 fn floats_passed_by_value_are_found_whatever_their_width() {
     let mut call = Call::new("");
-    call.state.xmm[0] = 0xffff_ffff_0000_0000 | u64::from(1.5f32.to_bits());
+    call.state.xmm[0] = 0xffff_ffff_0000_0000 | u128::from(1.5f32.to_bits());
     let bits = 0x3ffd_aaaa_aaaa_aaaa_aaab_u128;
     call.put(STACK + 16, &[0; 16]);
     let stack = (STACK + 8).next_multiple_of(16);
@@ -273,7 +273,7 @@ fn floats_passed_by_value_are_found_whatever_their_width() {
         (arg.ty, arg.bits)
     });
     let single = u128::from(1.5f32.to_bits());
-    let double = u128::from(call.state.xmm[0]);
+    let double = call.state.xmm[0];
     assert_eq!(types, [(Type::F32, single), (Type::F64, double), (Type::F80, bits), (Type::F32, single)]);
 }
 

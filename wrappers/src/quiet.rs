@@ -7,7 +7,7 @@
 use std::path::Path;
 
 /// Library names before `.so` or `-VERSION.so`: glibc's parts (those that were libraries of their own until 2.34
-/// included) and musl's, whose C library and dynamic linker are one file.
+/// included), GCC's libm for _Float128, and musl's, whose C library and dynamic linker are one file.
 const LIBRARIES: &[&str] = &[
     "libc",
     "libm",
@@ -20,6 +20,7 @@ const LIBRARIES: &[&str] = &[
     "libanl",
     "libcrypt",
     "libnsl",
+    "libquadmath",
     "ld",
 ];
 
@@ -33,12 +34,20 @@ pub fn is_quiet_module(path: impl AsRef<Path>) -> bool {
 }
 
 /// The libraries of languages: what they call an output function for is another's doing.
-const RUNTIMES: &[&str] = &["libstdc++", "libc++", "libgfortran", "libquadmath"];
+const RUNTIMES: &[&str] = &["libstdc++", "libc++", "libgfortran"];
+/// The same of what moves data elsewhere. These are several libraries each: `libmpi_mpifh-gfortran`, `libhdf5_serial`.
+const CARRIERS: &[&str] = &["libmpi", "libmpich", "libmpifort", "libhdf5"];
 
 /// Does this module only do what the program's own code asks it to? Then who called it is of interest.
 pub fn is_runtime_module(path: impl AsRef<Path>) -> bool {
     let file = path.as_ref().file_name().and_then(|name| name.to_str());
-    is_quiet_module(&path) || file.and_then(library).is_some_and(|name| RUNTIMES.contains(&name))
+    let carries = |file: &str| {
+        let of = |name: &&str| file.strip_prefix(*name).is_some_and(|rest| rest.starts_with(['.', '_', '-']));
+        file.contains(".so") && CARRIERS.iter().any(of)
+    };
+    is_quiet_module(&path)
+        || file.and_then(library).is_some_and(|name| RUNTIMES.contains(&name))
+        || file.is_some_and(carries)
 }
 
 /// How the symbols of functions begin that are a language's, wherever they are: C++'s namespaces `std` and `__gnu_cxx`, whose templates
@@ -48,11 +57,35 @@ const RUNTIME_SYMBOLS: &[&str] =
 /// The same crates as roots of paths, in Rust's newer way of mangling names (RFC 2603).
 const RUNTIME_CRATES: &[&str] = &["4core", "5alloc", "3std"];
 
-/// Is this a function of the C library that makes a system call which writes? In a static executable it is; elsewhere it may be the
+/// Is this a function of the C library that makes a system call which writes, or maps a file to be written? In a static executable it is; elsewhere it may be the
 /// program's own.
 pub fn is_static_writer(symbol: &str) -> bool {
     let name = symbol.trim_start_matches("__").trim_start_matches("libc_").trim_end_matches("64");
-    ["write", "pwrite", "writev", "pwritev", "send", "sendto", "sendmsg"].contains(&name)
+    ["write", "pwrite", "writev", "pwritev", "send", "sendto", "sendmsg", "mmap"].contains(&name)
+}
+
+/// The packages of Go that print, and those which they are made of.
+const GO_PACKAGES: &[&str] = &[
+    "bufio.",
+    "bytes.",
+    "encoding/",
+    "fmt.",
+    "html/",
+    "io.",
+    "log.",
+    "log/",
+    "os.",
+    "reflect.",
+    "runtime.",
+    "strconv.",
+    "strings.",
+    "sync.",
+    "text/",
+];
+
+/// The same of a program in Go.
+pub fn is_go_runtime_function(symbol: &str) -> bool {
+    GO_PACKAGES.iter().any(|package| symbol.starts_with(package))
 }
 
 /// Does this function only do what the program's own code asks it to?
@@ -76,7 +109,7 @@ pub fn is_runtime_function(symbol: &str) -> bool {
 /// Is this module the C library's mathematical part?
 pub fn is_math_module(path: impl AsRef<Path>) -> bool {
     let file = path.as_ref().file_name().and_then(|name| name.to_str());
-    file.and_then(library).is_some_and(|name| name == "libm" || name == "libmvec")
+    file.and_then(library).is_some_and(|name| ["libm", "libmvec", "libquadmath"].contains(&name))
 }
 
 /// The name of the library in a file: `libm` in `libm.so.6`, and in `libm-2.31.so`, as glibc called its files until 2.34.
@@ -153,6 +186,10 @@ mod tests {
             assert!(!is_runtime_function(symbol), "{symbol}");
         }
         assert!(is_runtime_module("/usr/lib/libstdc++.so.6.0.30") && is_runtime_module("libgfortran.so.5"));
+        assert!(
+            is_runtime_module("libmpi_mpifh-gfortran.so.40.30.0") && is_runtime_module("libhdf5_serial.so.103.3.1")
+        );
+        assert!(!is_runtime_module("libmpire.so.1"));
         assert!(!is_runtime_module("/usr/bin/program") && !is_runtime_module("libstdcool.so"));
     }
 

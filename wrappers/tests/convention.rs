@@ -80,7 +80,10 @@ impl Call {
         let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().unwrap());
         let (stack, format) = bytes[24 * 8..].split_at(STACK);
         Call {
-            state: CallState { xmm: std::array::from_fn(word), gpr: std::array::from_fn(|i| word(8 + i)) },
+            state: CallState {
+                xmm: std::array::from_fn(|i| word(i).into()),
+                gpr: std::array::from_fn(|i| word(8 + i)),
+            },
             stack: stack.to_vec(),
             format: format.to_vec(),
         }

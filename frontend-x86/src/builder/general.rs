@@ -76,24 +76,25 @@ impl Builder {
 
     /// A general register takes these contents, which came from `source`.
     pub fn write_general(&mut self, number: u8, granules: [Granule; 2], source: Source) {
-        let (logged, from_vector) = match source {
+        let (logged, may_be_float) = match source {
             Source::Register(Reg::Vec(_)) => (None, true),
             Source::Register(Reg::Gpr(from)) => {
                 let from = self.generals[from as usize];
                 let whole_copy = granules == from.granules;
-                (from.logged.filter(|_| whole_copy), from.from_vector)
+                (from.logged.filter(|_| whole_copy), from.may_be_float)
             }
+            Source::Granules(_) => (None, self.loads >> number & 1 == 1),
             _ => (None, false),
         };
-        self.set_general(number, General { granules, logged, from_vector });
+        self.set_general(number, General { granules, logged, may_be_float });
     }
 
     /// The float of so many bytes in a general register, if it came from a vector register.
     pub fn float_in_general(&mut self, number: u8, bytes: usize) -> Option<Value> {
         let ty = if bytes == 4 { Type::F32 } else { Type::F64 };
-        let General { granules, from_vector, .. } = self.generals[number as usize];
+        let General { granules, may_be_float, .. } = self.generals[number as usize];
         let known = granules[..ty.granules()].iter().all(|granule| matches!(granule, Granule::Part { .. }));
-        (from_vector && known).then(|| self.assemble(&granules[..ty.granules()], ty))
+        (may_be_float && known).then(|| self.assemble(&granules[..ty.granules()], ty))
     }
 
     pub fn exchange_generals(&mut self, a: u8, b: u8) {

@@ -64,7 +64,7 @@ impl Builder {
     /// An instruction that is not followed computes with the register: floats that the block knows to be in it end there.
     pub fn lose(&mut self, reg: Reg) {
         let values: Vec<Value> = match reg {
-            Reg::Gpr(number) if self.generals[number as usize].from_vector => {
+            Reg::Gpr(number) if self.generals[number as usize].may_be_float => {
                 let granules = self.generals[number as usize].granules;
                 self.pieces(&granules).into_iter().map(|(_, value)| value).collect()
             }

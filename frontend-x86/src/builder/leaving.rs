@@ -82,8 +82,8 @@ impl Builder {
             }
         }
         for number in 0..16u8 {
-            let General { granules, from_vector, .. } = self.generals[number as usize];
-            if from_vector {
+            let General { granules, may_be_float, .. } = self.generals[number as usize];
+            if may_be_float {
                 for (at, value) in self.pieces(&granules) {
                     self.effect(Op::Put { place: Place { reg: Reg::Gpr(number), offset: 4 * at as u8 }, value });
                 }

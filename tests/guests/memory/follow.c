@@ -38,6 +38,10 @@ int main(void) {
     /* Compilers keep floats over calls in registers that calls preserve. */
     __asm__ volatile("movq %1, %%rbx\n jmp 1f\n 1: mov %%rbx, %0" : "=m"(b[7]) : "x"(a[7]) : "rbx");
     printf("register %g\n", b[7]);
+    memset(b, 0, bytes);
+    /* So they do with floats that they only copy. */
+    __asm__ volatile("mov (%1), %%r13\n call 1f\n mov %%r13, %0\n jmp 2f\n 1: ret\n 2:" : "=m"(b[7]) : "r"(a + 7) : "r13");
+    printf("kept %g\n", b[7]);
 
     double *heap = filled(malloc(bytes));
     void *fence = malloc(16);

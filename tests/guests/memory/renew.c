@@ -89,5 +89,10 @@ int main(void) {
     printf("munmap %g\n", new[7] + 1);
     mmap(spoilt(new), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     printf("mmap %g\n", new[7] + 1);
+    /* Whole pages of the heap, given back and asked for again. */
+    sbrk(4096 - (long)sbrk(0) % 4096);
+    old = sbrk(8192), spoilt(old), sbrk(-8192), new = sbrk(8192);
+    printf("brk %g\n", new[7]);
+    if (old != new) return 2;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -35,6 +36,14 @@ int main(void) {
     written += send(pair[0], array + 2, 16, 0); /* write 8 */
     struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
     written += sendmsg(pair[0], &message, 0); /* write 24 */
+    /* What is stored in a mapped file is written by that. One mapping is given up, the other is there to the end; nobody reads the third. */
+    if (ftruncate(fd, 1 << 20)) return 1;
+    const int rights = PROT_READ | PROT_WRITE;
+    double *early = mmap(0, 8192, rights, MAP_SHARED, fd, 4096); /* mmap 4176 */
+    double *late = mmap(0, 4096, rights, MAP_SHARED, fd, 16384); /* mmap 16400 */
+    double *private = mmap(0, 4096, rights, MAP_PRIVATE, fd, 0);
+    early[10] = late[2] = private[2] = wrong();
+    munmap(early, 8192);
     /* What was overwritten is right. */
     memcpy(array + 3, "abcdefgh", 8);
     written += write(fd, array, sizeof array);

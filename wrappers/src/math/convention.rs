@@ -37,6 +37,10 @@ struct Next {
 pub fn math(takes: &[Take], gives: &[Give], from: Type, to: Type, lanes: Lanes) -> Option<Math> {
     let mut math = Math::default();
     let mut next = Next { vector: 0, integer: 0, stack: 8 };
+    // A complex number too long for registers is returned in memory, which the caller points to before all else.
+    if to == Type::F128 && gives.iter().any(|give| matches!(give, Give::Complex(..))) {
+        math.pointers.push((Place::gpr(next.integer()?), 8));
+    }
     // Of each argument all lanes, one behind the other.
     for take in takes {
         match take {
@@ -78,9 +82,7 @@ impl Next {
     /// Floats of all lanes.
     fn vectors(&mut self, math: &mut Math, ty: Type, lanes: Lanes) -> Option<()> {
         if ty == Type::F80 {
-            math.args.push(float(ty, At::Stack(self.stack)));
-            self.stack = self.stack.checked_add(16)?;
-            return Some(());
+            return self.on_stack(math, ty);
         }
         for lane in 0..lanes.count {
             let offset = lane * ty.bytes() as u8 % lanes.width;
@@ -90,7 +92,19 @@ impl Next {
         Some(())
     }
 
+    fn on_stack(&mut self, math: &mut Math, ty: Type) -> Option<()> {
+        math.args.push(float(ty, At::Stack(self.stack)));
+        self.stack = self.stack.checked_add(16)?;
+        Some(())
+    }
+
     fn complex(&mut self, math: &mut Math, ty: Type) -> Option<()> {
+        if ty == Type::F128 {
+            for _ in 0..2 {
+                self.on_stack(math, ty)?;
+            }
+            return Some(());
+        }
         if ty != Type::F32 {
             self.vectors(math, ty, Lanes::SCALAR)?;
             return self.vectors(math, ty, Lanes::SCALAR);
@@ -131,6 +145,11 @@ impl Give {
         match self {
             Give::Float(operator) => give(operator, all, ty, returned),
             Give::On(operator, numbers) => give(operator, &mut numbers.iter().copied(), ty, returned),
+            Give::Complex(re, im) if ty == Type::F128 => {
+                let [real, imaginary] = [0, bytes].map(|offset| Place { reg: Reg::Out(0), offset });
+                give(re, all, ty, real);
+                give(im, &mut (0..arguments), ty, imaginary);
+            }
             Give::Complex(re, im) => {
                 let imaginary = match ty {
                     Type::F32 => Place::vec(0, 4),

@@ -210,3 +210,21 @@ pub const HELPERS: &[Row] = &[
     Row("_gfortran_pow_c#_i4", &[Z, Int, Nothing], &[Complex(RePow, ImPow)]),
     Row("_gfortran_pow_c#_i8", &[Z, Long, Nothing], &[Complex(RePow, ImPow)]),
 ];
+
+/// What compilers call where no instruction computes in a format (libgcc: gccint, "Routines for floating point emulation"): what it takes
+/// and gives, of which format, and to which it rounds.
+pub const EMULATION: &[(&str, &[Take], Give, Type, Type)] = &[
+    ("__addtf3", &[X, X], Float(Add), Type::F128, Type::F128),
+    ("__subtf3", &[X, X], Float(Sub), Type::F128, Type::F128),
+    ("__multf3", &[X, X], Float(Mul), Type::F128, Type::F128),
+    ("__divtf3", &[X, X], Float(Div), Type::F128, Type::F128),
+    ("__negtf2", &[X], Float(Neg), Type::F128, Type::F128),
+    ("__extendsftf2", &[X], Float(Cast), Type::F32, Type::F128),
+    ("__extenddftf2", &[X], Float(Cast), Type::F64, Type::F128),
+    ("__extendxftf2", &[X], Float(Cast), Type::F80, Type::F128),
+    ("__trunctfsf2", &[X], Float(Cast), Type::F128, Type::F32),
+    ("__trunctfdf2", &[X], Float(Cast), Type::F128, Type::F64),
+    ("__trunctfxf2", &[X], Float(Cast), Type::F128, Type::F80),
+    ("__fixtfsi", &[X], Integer(Trunc, 4), Type::F128, Type::F128),
+    ("__fixtfdi", &[X], Integer(Trunc, 8), Type::F128, Type::F128),
+];

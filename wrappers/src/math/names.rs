@@ -2,15 +2,14 @@
 
 use super::Math;
 use super::convention::{self, Lanes};
-use super::functions::{EXTENSIONS, FUNCTIONS, Give, HELPERS, NARROWING, Row, Take};
+use super::functions::{EMULATION, EXTENSIONS, FUNCTIONS, Give, HELPERS, NARROWING, Row, Take};
 use crate::unversioned;
 use fpgrind_ir::Type;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// What follows a function's name and says its format. `f32` to `f64x` are the types of TS 18661-3 (now C23, annex H): on x86-64
-/// `_Float32x` is double and `_Float64x` is long double. `f128` is not here: there are no such numbers in the IR, and what
-/// libraries compute in them is a leaf.
+/// `_Float32x` is double and `_Float64x` is long double. `q` is libquadmath's.
 const FORMATS: &[(&str, Type)] = &[
     ("", Type::F64),
     ("f", Type::F32),
@@ -19,6 +18,8 @@ const FORMATS: &[(&str, Type)] = &[
     ("f64", Type::F64),
     ("f32x", Type::F64),
     ("f64x", Type::F80),
+    ("f128", Type::F128),
+    ("q", Type::F128),
 ];
 
 /// What a narrowing function's name has before and behind the operation: `fadd`, `faddl`, `f32addf64`.
@@ -32,10 +33,15 @@ const NARROW_FORMATS: &[(&str, Type, &str, Type)] = &[
     ("f32x", Type::F64, "f64", Type::F64),
     ("f32x", Type::F64, "f64x", Type::F80),
     ("f64", Type::F64, "f64x", Type::F80),
+    ("f32", Type::F32, "f128", Type::F128),
+    ("f32x", Type::F64, "f128", Type::F128),
+    ("f64", Type::F64, "f128", Type::F128),
+    ("f64x", Type::F80, "f128", Type::F128),
 ];
 
 /// A format's name in those of GCC's helpers: by its machine mode, or by its bytes.
-const HELPER_FORMATS: &[(&str, &str, Type)] = &[("s", "4", Type::F32), ("d", "8", Type::F64), ("x", "10", Type::F80)];
+const HELPER_FORMATS: &[(&str, &str, Type)] =
+    &[("s", "4", Type::F32), ("d", "8", Type::F64), ("x", "10", Type::F80), ("t", "16", Type::F128)];
 
 /// All scalar functions by name.
 static SCALARS: LazyLock<FxHashMap<String, &'static Math>> = LazyLock::new(|| {
@@ -62,6 +68,9 @@ static SCALARS: LazyLock<FxHashMap<String, &'static Math>> = LazyLock::new(|| {
             add(name.replace('#', format), convention::math(takes, gives, *ty, *ty, Lanes::SCALAR));
         }
     }
+    for (name, takes, give, from, to) in EMULATION {
+        add((*name).to_owned(), convention::math(takes, &[*give], *from, *to, Lanes::SCALAR));
+    }
     known
 });
 
@@ -87,6 +96,7 @@ pub fn is_reserved(symbol: &str) -> bool {
     ["_ZGV", "__svml_", "__libm_sse2_", "_gfortran_pow_", "__powi", "__mul", "__div"]
         .iter()
         .any(|prefix| symbol.starts_with(prefix))
+        || EMULATION.iter().any(|(name, ..)| *name == unversioned(symbol))
 }
 
 /// Is this function not of C? A program's own may well be called `gamma`, or `y1`, and in a static program that is where the library's

@@ -27,13 +27,13 @@ fn known(name: &str) -> &'static Math {
 fn each_function_has_a_form_for_each_format() {
     for Row(name, ..) in FUNCTIONS.iter().chain(EXTENSIONS) {
         let (stem, end) = name.strip_suffix("_r").map_or((*name, ""), |stem| (stem, "_r"));
-        let [double, float, long] = ["", "f", "l"].map(|format| known(&format!("{stem}{format}{end}")));
+        let [double, float, long, quad] = ["", "f", "l", "f128"].map(|format| known(&format!("{stem}{format}{end}")));
         assert_ne!(double, float, "{name}");
         assert_ne!(double, long, "{name}");
-        for (alias, same) in [("f32", float), ("f64", double), ("f32x", double), ("f64x", long)] {
+        for (alias, same) in [("f32", float), ("f64", double), ("f32x", double), ("f64x", long), ("q", quad)] {
             assert_eq!(known(&format!("{stem}{alias}{end}")), same, "{name}{alias}");
         }
-        assert_eq!(math(&format!("{stem}f128{end}")), None, "{name}");
+        assert_ne!(long, quad, "{name}");
     }
 }
 
@@ -182,7 +182,6 @@ fn names_that_a_program_may_have_for_its_own_functions_are_told_apart() {
 fn other_functions_are_left_alone() {
     // Quadruple precision, resolvers, helpers of libm, masks and results that are elsewhere.
     for name in [
-        "sinf128",
         "__sin_ifunc",
         "__exp1",
         "exponent",
@@ -203,4 +202,19 @@ fn other_functions_are_left_alone() {
     ] {
         assert_eq!(math(name), None, "{name}");
     }
+}
+
+#[test]
+fn complex_numbers_of_quadruple_precision_are_in_memory() {
+    let power = known("cpowf128");
+    let at: Vec<At> = power.args.iter().map(|arg| arg.at).collect();
+    assert_eq!(at, [8, 24, 40, 56].map(At::Stack));
+    let product = known("__multc3");
+    assert_eq!(product.args[3].at, At::Register(Place::vec(3, 0)));
+    for math in [power, product] {
+        assert_eq!(math.pointers, [(Place::gpr(7), 8)]);
+        let written = [0, 16].map(|offset| Place { reg: Reg::Out(0), offset });
+        assert_eq!([math.results[0].at, math.results[1].at], written);
+    }
+    assert!(is_reserved("__addtf3") && !is_reserved("__addtonal"));
 }
