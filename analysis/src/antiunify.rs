@@ -9,7 +9,7 @@
 
 use crate::evaluate;
 use crate::expr::{Expr, is_in_fpcore};
-use crate::findings::{Ranges, Variable};
+use crate::findings::{self, Ranges, Variable};
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
@@ -371,6 +371,20 @@ impl Generaliser {
         let args = position.children.iter().map(|child| self.expression_at(*child, &self.cut, named)).collect();
         let names: Vec<String> = (0..named.len()).map(name).collect();
         Some(Expr::Op { operator, ty, args }.infix(&names))
+    }
+
+    /// The executions that are kept, each once.
+    pub fn observed(&self) -> Vec<findings::Sample> {
+        let (_, variables) = self.expression(&self.cut);
+        let mut observed: Vec<findings::Sample> = Vec::new();
+        for sample in self.samples() {
+            let inputs: Vec<Number> = variables.iter().map(|at| sample.values[*at]).collect();
+            let is_same = |other: &findings::Sample| inputs.iter().zip(&other.inputs).all(|(a, b)| a.is_same(b));
+            if !observed.iter().any(is_same) {
+                observed.push(findings::Sample { inputs, bits: sample.bits });
+            }
+        }
+        observed
     }
 
     /// Bits of error that the expression shows on the recorded values, at worst.

@@ -2,8 +2,10 @@
 
 use crate::antiunify::Generaliser;
 use crate::consume::{Analysis, Books};
+use crate::evaluate;
 use crate::findings::{Cause, Findings, Spot, SpotKind};
 use crate::location::{Location, Locations};
+use crate::number::Number;
 use crate::real::Real;
 use crate::site::{Site, State};
 use crate::spots::SpotState;
@@ -56,6 +58,8 @@ fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reache
     let State::Candidate(candidate) = &mut site.state else { return None };
     candidate.general.shorten::<R>(precision, candidate.mode);
     let (expr, variables) = candidate.general.generalisation();
+    let worst: Vec<Number> = variables.iter().map(|variable| variable.worst).collect();
+    let steps = evaluate::steps::<R>(&expr, &worst, precision, candidate.mode);
     Some(Cause {
         location,
         operator: site.key.operator,
@@ -71,6 +75,8 @@ fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reache
         correct: candidate.correct,
         reproduced_bits: candidate.general.reproduced_bits::<R>(precision, candidate.mode),
         reaches,
+        samples: candidate.general.observed(),
+        steps,
     })
 }
 

@@ -13,24 +13,21 @@ pub fn render(report: &Report) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        match cause.kind {
-            CauseKind::Inaccurate if is_in_fpcore(cause.operator) => text += &core(report, cause),
-            _ => {
-                let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
-                let what = match cause.kind {
-                    CauseKind::Flushed => "flushes subnormal numbers to zero",
-                    CauseKind::Invalid => "gives NaN",
-                    CauseKind::Inaccurate => "is a function that FPCore does not have",
-                };
-                text += &format!(
-                    "; {} in {} {what}: there is nothing to rewrite\n",
-                    printable(&expression),
-                    printable(&site)
-                );
-            }
-        }
+        text += &entry(report, cause);
     }
     text
+}
+
+/// A cause's core, or a comment that says why there is none.
+pub fn entry(report: &Report, cause: &Cause) -> String {
+    let what = match cause.kind {
+        CauseKind::Inaccurate if is_in_fpcore(cause.operator) => return core(report, cause),
+        CauseKind::Inaccurate => "is a function that FPCore does not have",
+        CauseKind::Flushed => "flushes subnormal numbers to zero",
+        CauseKind::Invalid => "gives NaN",
+    };
+    let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
+    format!("; {} in {} {what}: there is nothing to rewrite\n", printable(&expression), printable(&site))
 }
 
 fn core(report: &Report, cause: &Cause) -> String {

@@ -105,6 +105,31 @@ struct Cause {
     reproduced_bits: Number,
     /// Indices into `spots`, most error first.
     reaches: Vec<usize>,
+    /// Executions, of all that there were.
+    #[serde(default)]
+    samples: Vec<Sample>,
+    /// At the worst inputs: one for each word of `postfix`.
+    #[serde(default)]
+    steps: Vec<Step>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sample {
+    /// One for each variable, of its precision.
+    inputs: Vec<Float>,
+    /// Lost by the operation itself.
+    bits: Number,
+}
+
+/// A part of the expression, evaluated in floats and in reals.
+#[derive(Serialize, Deserialize)]
+struct Step {
+    precision: String,
+    computed: Float,
+    correct: Float,
+    /// The error, and how much of it there would be if the arguments were right.
+    bits: Number,
+    local_bits: Number,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -303,6 +328,25 @@ impl Cause {
             correct: Float::of(cause.correct),
             reproduced_bits: Number(cause.reproduced_bits),
             reaches: cause.reaches.clone(),
+            samples: cause
+                .samples
+                .iter()
+                .map(|sample| Sample {
+                    inputs: sample.inputs.iter().map(|input| Float::of(*input)).collect(),
+                    bits: Number(sample.bits),
+                })
+                .collect(),
+            steps: cause
+                .steps
+                .iter()
+                .map(|step| Step {
+                    precision: precision(step.computed.ty).into(),
+                    computed: Float::of(step.computed),
+                    correct: Float::of(step.correct),
+                    bits: Number(step.bits),
+                    local_bits: Number(step.local_bits),
+                })
+                .collect(),
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod diff;
 mod fpcore;
+mod html;
 mod ids;
 mod json;
 mod limit;
@@ -79,10 +80,11 @@ pub enum Format {
     Json,
     Fpcore,
     Sarif,
+    Html,
 }
 
 impl Format {
-    pub const ALL: [Format; 4] = [Format::Text, Format::Json, Format::Fpcore, Format::Sarif];
+    pub const ALL: [Format; 5] = [Format::Text, Format::Json, Format::Fpcore, Format::Sarif, Format::Html];
 
     /// In the report's folder.
     pub fn file_name(self) -> &'static str {
@@ -91,6 +93,7 @@ impl Format {
             Format::Json => "report.json",
             Format::Fpcore => "causes.fpcore",
             Format::Sarif => "report.sarif",
+            Format::Html => "report.html",
         }
     }
 }
@@ -101,6 +104,7 @@ pub fn render(report: &Report, format: Format) -> io::Result<String> {
         Format::Json => json::render(report),
         Format::Fpcore => Ok(fpcore::render(report)),
         Format::Sarif => sarif::render(report),
+        Format::Html => Ok(html::render(report)),
     }
 }
 

@@ -67,7 +67,7 @@ fn render(report: &Report, limit: usize) -> String {
 fn pointer(report: &Report) -> String {
     let mut text = String::new();
     if let Some(out) = &report.run.out {
-        let _ = write!(text, "\ndetails: {}", out.join("report.txt").display());
+        let _ = write!(text, "\ndetails: {}", out.join("report.html").display());
         if !report.visible().findings.causes.is_empty() {
             let _ = write!(text, "    for Herbie: {}", out.join("causes.fpcore").display());
         }
@@ -76,7 +76,7 @@ fn pointer(report: &Report) -> String {
     text
 }
 
-fn headline(report: &Report) -> String {
+pub fn headline(report: &Report) -> String {
     let findings = &report.findings;
     let results = |number: usize| counted(number as u64, "inaccurate result", "inaccurate results");
     let (explained, unexplained): (Vec<&Spot>, Vec<&Spot>) =
@@ -97,7 +97,7 @@ fn headline(report: &Report) -> String {
     }
 }
 
-fn effort(report: &Report) -> String {
+pub fn effort(report: &Report) -> String {
     let totals = &report.findings.totals;
     let mut text = format!("{:.1} s, {}", report.run.seconds, counted(totals.operations, "operation", "operations"));
     if totals.processes > 1 {
@@ -236,7 +236,7 @@ pub fn spot_noun(spot: &Spot, article: &str) -> String {
 }
 
 /// `: prints 0, correct 2`, of what is printed.
-fn shown(spot: &Spot) -> String {
+pub fn shown(spot: &Spot) -> String {
     let is_number = !spot.computed.is_nan() && !spot.correct.is_nan();
     match spot.kind {
         SpotKind::Output { .. } if is_number => {
@@ -279,7 +279,7 @@ pub fn describe_accumulation(report: &Report, spot: &Spot) -> String {
 }
 
 /// `rounding errors accumulate in x + y at sum.c:10`
-fn accumulation(report: &Report, spot: &Spot) -> String {
+pub fn accumulation(report: &Report, spot: &Spot) -> String {
     /// A longer expression says less than its place.
     const MAX_SHOWN: usize = 60;
     let mut text = "rounding errors accumulate".to_string();
@@ -302,7 +302,7 @@ fn accumulation(report: &Report, spot: &Spot) -> String {
 }
 
 /// What a clean run was clean of.
-fn looked_at(report: &Report) -> String {
+pub fn looked_at(report: &Report) -> String {
     let spots = &report.findings.spots;
     let total =
         |wanted: fn(&SpotKind) -> bool| spots.iter().filter(|spot| wanted(&spot.kind)).map(|spot| spot.count).sum();
@@ -329,7 +329,7 @@ fn looked_at(report: &Report) -> String {
     text
 }
 
-fn notes(report: &Report) -> Vec<String> {
+pub fn notes(report: &Report) -> Vec<String> {
     let totals = &report.findings.totals;
     let mut notes: Vec<String> = report.run.notes.iter().map(|note| format!("note: {note}")).collect();
     notes.extend(report.unused_suppressions.iter().map(|entry| format!("note: {entry} suppresses nothing")));

@@ -16,7 +16,7 @@ fpgrind: 1 root cause behind 2 inaccurate results   (4.1 s, 61,204,118 operation
      worst at x = 0.2499, y = 3.1e-12: computed 0, correct 1.9226e-23
      reaches printf %f at plot.c:61 (62.0 bits: prints 1, correct 2) and a branch at plot.c:40 (12 of 65,536 go the other way)
 
-details: fpgrind-plot.4711/report.txt    for Herbie: fpgrind-plot.4711/causes.fpcore
+details: fpgrind-plot.4711/report.html    for Herbie: fpgrind-plot.4711/causes.fpcore
 "
     );
 }

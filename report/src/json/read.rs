@@ -1,6 +1,6 @@
 //! From report.json back to the report that it was written from, as far as any format shows of it.
 
-use super::{Cause, Document, Kind, Location, Ranges, Spot, VERSION, Variable, postfix};
+use super::{Cause, Document, Kind, Location, Ranges, Sample, Spot, Step, VERSION, Variable, postfix};
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::log::Module;
@@ -140,7 +140,32 @@ impl Cause {
             correct: self.correct.typed(ty)?,
             reproduced_bits: self.reproduced_bits.0,
             reaches: self.reaches.clone(),
+            samples: self
+                .samples
+                .iter()
+                .map(|sample| sample.finding(&self.variables))
+                .collect::<Result<Vec<_>, _>>()?,
+            steps: self.steps.iter().map(Step::finding).collect::<Result<Vec<_>, _>>()?,
         })
+    }
+}
+
+impl Sample {
+    fn finding(&self, variables: &[Variable]) -> Result<analysis::Sample, String> {
+        if self.inputs.len() != variables.len() {
+            return Err("a sample has not one input a variable".into());
+        }
+        let inputs =
+            self.inputs.iter().zip(variables).map(|(input, variable)| input.typed(format(&variable.precision)?));
+        Ok(analysis::Sample { inputs: inputs.collect::<Result<Vec<_>, String>>()?, bits: self.bits.0 })
+    }
+}
+
+impl Step {
+    fn finding(&self) -> Result<analysis::Step, String> {
+        let ty = format(&self.precision)?;
+        let (computed, correct) = (self.computed.typed(ty)?, self.correct.typed(ty)?);
+        Ok(analysis::Step { computed, correct, bits: self.bits.0, local_bits: self.local_bits.0 })
     }
 }
 
