@@ -1,10 +1,15 @@
 //! The causes as FPCore 2.0, for Herbie and its relatives: <https://fpbench.org/spec/fpcore-2.0.html>.
 
+mod sharing;
+
 use crate::Report;
 use crate::names::{infix, names};
 use crate::numbers::exact;
 use crate::ranges::pieces;
 use fpgrind_analysis::{Cause, CauseKind, Variable, is_in_fpcore, precision};
+
+/// A longer line is broken.
+const WIDTH: usize = 100;
 
 pub fn render(report: &Report) -> String {
     let report = &*report.visible();
@@ -37,7 +42,10 @@ fn core(report: &Report, cause: &Cause) -> String {
     let pre = match conditions.as_slice() {
         [] => String::new(),
         [condition] => format!(" :pre {condition}\n"),
-        _ => format!(" :pre (and {})\n", conditions.join(" ")),
+        _ => {
+            let line = format!(" :pre (and {})\n", conditions.join(" "));
+            if line.len() <= WIDTH { line } else { format!(" :pre (and {})\n", conditions.join("\n           ")) }
+        }
     };
     let ends = cause.variables.iter().filter_map(|variable| {
         let ended = printable(variable.stands_for.as_ref()?);
@@ -50,7 +58,7 @@ fn core(report: &Report, cause: &Cause) -> String {
         quoted(&site),
         precision(cause.ty),
         cause.max_bits,
-        cause.expr.fpcore(&names, cause.ty),
+        sharing::body(&cause.expr, &names, cause.ty),
     )
 }
 

@@ -14,7 +14,7 @@ fn a_cause_is_told_as_in_the_text_with_its_picture_and_its_core() {
         "Loses up to 53.0 bits, 31.4 on average, in 4,096 of 65,536 executions",
         "<td>[1.2e-4, 0.25]</td><td>[-1, 0.25]</td><td class=\"number\">0.2499</td>",
         "<dd class=\"computed\">0</dd><dt>correct</dt><dd class=\"correct\">1.9226e-23</dd>",
-        "<strong>printf %f at plot.c:61</strong><span class=\"badge n5\">62.0 bits: prints 1, correct 2</span>",
+        "<strong>printf %f at plot.c:61</strong><span class=\"badge n5\">62.0 bits</span><span>prints 1, correct 2</span>",
         "<strong>a branch at plot.c:40</strong>",
         "(- (sqrt (+ (* x x) (* y y))) x))\n</code>",
         "Error over y, logarithmic",

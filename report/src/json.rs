@@ -4,7 +4,7 @@
 //! changes its meaning or goes, while new fields may come without that. How numbers are written is told in [`values`]. All
 //! that the other formats show is here, so that they can be made again ([`read`]).
 
-mod postfix;
+pub mod postfix;
 mod read;
 mod values;
 

@@ -58,7 +58,11 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
         .put(facts(cause))
         .all(source)
         .put(way(page, sources, cause, &way_anchor(id)))
-        .all((!plots.is_empty()).then(|| section("Error over the inputs").put(classed("div", "plots").all(plots))))
+        .all((!plots.is_empty()).then(|| {
+            section("Error over the inputs")
+                .put(classed("div", "plots").all(plots))
+                .put(plot::legend(report.run.threshold))
+        }))
         .all(tree.map(|tree| section("How the error grows, at the worst inputs").put(tree)))
         .put(core(page, cause));
     let details = element("details").set("open", is_open).put(head).put(body);
@@ -109,7 +113,7 @@ fn facts(cause: &Cause) -> Html {
     let table = element("table").put(element("thead").put(head)).put(element("tbody").all(rows));
     let (computed, correct) = short_pair(cause.computed, cause.correct);
     let numbers = classed("dl", "numbers")
-        .put(element("dt").say("computed there"))
+        .put(element("dt").say("at the worst inputs computed"))
         .put(classed("dd", "computed").say(computed))
         .put(element("dt").say("correct"))
         .put(classed("dd", "correct").say(correct));
@@ -129,15 +133,15 @@ fn way(page: &Page, sources: &mut Sources, cause: &Cause, id: &str) -> Html {
     for (_, spot) in all.iter().take(MAX_REACHED) {
         let site = page.report.sites.spot(spot);
         let line = site.file.as_ref().zip(site.line).and_then(|(file, line)| sources.line(file, line));
-        let outcome = match text::shown(spot).strip_prefix(": ") {
-            Some(shown) => format!("{}: {shown}", text::extent(spot)),
-            None => text::extent(spot),
-        };
+        let shown = text::shown(spot).strip_prefix(": ").map(|shown| element("span").say(shown));
         let others = spot.causes.iter().filter(|other| page.report.findings.causes[**other] != *cause);
         let others: Vec<Html> = others.take(5).map(|other| page.link_to(*other)).collect();
         let item = classed("li", "reached")
             .put(element("strong").say(place(page, spot)))
-            .put(element("span").with("class", format!("badge n{}", tree::level(spot.max_bits))).say(outcome))
+            .put(
+                element("span").with("class", format!("badge n{}", tree::level(spot.max_bits))).say(text::extent(spot)),
+            )
+            .all(shown)
             .all((!others.is_empty()).then(|| classed("span", "others").say("also from ").put(listed(others))))
             .all(line.map(|line| element("code").say(line)));
         items.push(item);

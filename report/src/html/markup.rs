@@ -15,6 +15,11 @@ impl Html {
         Html(escaped(text))
     }
 
+    /// Is this part of it?
+    pub fn contains(&self, part: &'static str) -> bool {
+        self.0.contains(part)
+    }
+
     pub fn into_string(self) -> String {
         self.0
     }

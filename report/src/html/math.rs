@@ -162,7 +162,11 @@ fn row(parts: impl IntoIterator<Item = Html>) -> Html {
 }
 
 fn fenced(open: &str, inside: Html, close: &str) -> Html {
-    let fence = |fence: &str, form: &str| element("mo").with("fence", "true").with("form", form).say(fence).into();
+    // Around what is no taller than a line they need not grow, which not all fonts do well.
+    let stretchy = inside.contains("<mfrac") || inside.contains("<msqrt") || inside.contains("<mroot");
+    let fence = |fence: &str, form: &str| {
+        element("mo").with("fence", "true").with("form", form).with("stretchy", stretchy).say(fence).into()
+    };
     row([fence(open, "prefix"), inside, fence(close, "postfix")])
 }
 

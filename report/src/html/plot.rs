@@ -118,6 +118,20 @@ fn range(axis: &Axis, ranges: &Ranges, y: f64, class: &'static str) -> Html {
     element("g").all(bars).into()
 }
 
+/// What is what in all plots.
+pub fn legend(threshold: f64) -> Html {
+    let entries = [
+        ("dot hurt", format!("execution that loses more than {threshold} bits (dashed line)")),
+        ("dot fine", "other execution".to_string()),
+        ("dot worst", "the worst".to_string()),
+        ("bar seen", "values seen".to_string()),
+        ("bar erroneous", "values that hurt".to_string()),
+    ];
+    let entries = entries
+        .map(|(class, said)| element("span").put(element("i").with("class", format!("swatch {class}"))).say(said));
+    classed("p", "legend").with("aria-hidden", "true").all(entries).into()
+}
+
 fn caption(variable: &Variable, points: &[(f64, f64)], axis: &Axis) -> String {
     let scale = if axis.is_logarithmic() { ", logarithmic" } else { "" };
     let outside = points.iter().filter(|(value, _)| !value.is_finite()).count();
