@@ -106,6 +106,11 @@ impl<R: Real> Analysis<R> {
         self.books.operations.count
     }
 
+    /// Causes of wrong results so far.
+    pub fn causes(&self) -> usize {
+        finish::candidates(&self.books).len()
+    }
+
     /// The shadow of the float in a place of a thread, if it has one.
     pub fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {
         self.guests.thread(thread)?.registers.shadow(place, ty).map(|node| shadow(node))

@@ -12,6 +12,7 @@ use crate::spots::SpotState;
 
 pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
     let Analysis { guests, books, .. } = analysis;
+    let candidates = candidates(&books);
     let Books { mut operations, spots, locations, mut totals, check_failures, .. } = books;
     totals.operations = operations.count;
     (totals.processes, totals.threads) = (guests.processes_begun, guests.threads_begun);
@@ -21,9 +22,6 @@ pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
     let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
     let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &locations)).collect();
 
-    let mut candidates: Vec<u32> = influences.concat();
-    candidates.sort_unstable();
-    candidates.dedup();
     let mut causes: Vec<(u32, Cause)> = candidates
         .into_iter()
         .filter_map(|candidate| {
@@ -45,6 +43,16 @@ pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
     }
     let causes = causes.into_iter().map(|(_, cause)| cause).collect();
     Findings { causes, spots, totals, files: locations.files, modules: locations.modules, check_failures }
+}
+
+/// The operations that wrong results go back to.
+pub fn candidates<R: Real>(books: &Books<R>) -> Vec<u32> {
+    let spots = books.spots.spots.iter().filter(|spot| spot.count > 0);
+    let influences = spots.flat_map(|spot| books.operations.sets.members(spot.influences));
+    let mut candidates: Vec<u32> = influences.copied().collect();
+    candidates.sort_unstable();
+    candidates.dedup();
+    candidates
 }
 
 /// Bits lost in outputs that a cause reaches, over all of them.

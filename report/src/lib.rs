@@ -11,6 +11,7 @@ mod html;
 mod ids;
 mod json;
 mod limit;
+mod look;
 mod merge;
 mod names;
 mod numbers;
@@ -23,6 +24,7 @@ mod text;
 pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;
 pub use limit::exceeding;
+pub use look::Look;
 pub use suppress::{Suppressions, entries_for};
 pub use symbolise::{Site, Sites};
 
@@ -68,9 +70,9 @@ impl Report {
     }
 }
 
-/// What the terminal shows when the program has ended.
-pub fn summary(report: &Report) -> String {
-    text::summary(report)
+/// What is shown when the program has ended; everything if it is to be verbose.
+pub fn summary(report: &Report, look: Look, verbose: bool) -> String {
+    text::summary(report, look, verbose)
 }
 
 /// What a report can be written as.

@@ -1,6 +1,7 @@
 //! The report as text: the summary on the terminal, and report.txt.
 
 use crate::Report;
+use crate::look::{Look, Part};
 use crate::names::{UNNAMED, infix};
 use crate::numbers::{bits, count, counted, exact, short_pair};
 use crate::ranges;
@@ -12,32 +13,38 @@ const SUMMARY_ENTRIES: usize = 10;
 /// Where the function's name stands beside an expression, and how far in the lines below begin.
 const SITE_COLUMN: usize = 59;
 const INDENT: &str = "     ";
-/// Longer lines are broken where that is easy.
-const WIDTH: usize = 110;
 /// An expression on the terminal is cut here.
 const MAX_EXPRESSION: usize = 240;
 /// Places named after `reaches`.
 const MAX_REACHED: usize = 4;
 
-pub fn summary(report: &Report) -> String {
-    render(report, SUMMARY_ENTRIES) + &pointer(report)
+/// What the terminal shows; all of it if it is to be verbose.
+pub fn summary(report: &Report, look: Look, verbose: bool) -> String {
+    let limit = if verbose { usize::MAX } else { SUMMARY_ENTRIES };
+    let mut text = render(report, look, limit);
+    if verbose {
+        let _ = writeln!(text, "\n  {}", analysed(report));
+    }
+    look.wrap(&(text + &pointer(report, look)))
 }
 
 pub fn full(report: &Report) -> String {
     let command = std::iter::once(&report.run.program).chain(&report.run.args).cloned().collect::<Vec<_>>().join(" ");
-    format!("{command}\n\n{}", render(report, usize::MAX))
+    format!("{command}\n\n{}", Look::PLAIN.wrap(&render(report, Look::PLAIN, usize::MAX)))
 }
 
-fn render(report: &Report, limit: usize) -> String {
+fn render(report: &Report, look: Look, limit: usize) -> String {
     let suppressed = report.suppressed_count().map(|count| format!(", {count}")).unwrap_or_default();
     let report = &*report.visible();
     let findings = &report.findings;
-    let mut text = format!("fpgrind: {}{suppressed}   ({})\n", headline(report), effort(report));
     let accumulated: Vec<&Spot> =
         findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty()).collect();
+    let is_clean = findings.causes.is_empty() && accumulated.is_empty();
+    let headline = look.paint(if is_clean { Part::Good } else { Part::Bad }, &headline(report));
+    let mut text = format!("fpgrind: {headline}{suppressed}   ({})\n", effort(report));
     for (i, cause) in findings.causes.iter().take(limit).enumerate() {
         text += "\n";
-        text += &describe_cause(report, i + 1, cause, limit == usize::MAX);
+        text += &describe_cause(report, look, i + 1, cause, limit == usize::MAX);
     }
     let shown = findings.causes.len().min(limit);
     if shown > 0 && !accumulated.is_empty() {
@@ -53,27 +60,51 @@ fn render(report: &Report, limit: usize) -> String {
     if left > 0 {
         let _ = writeln!(text, "\n  and {} more in report.txt", count(left as u64));
     }
-    if findings.causes.is_empty() && accumulated.is_empty() && findings.totals.operations > 0 {
+    if is_clean && findings.totals.operations > 0 {
         let _ = writeln!(text, "  {}", looked_at(report));
     }
     let notes = notes(report);
     if !notes.is_empty() {
-        let _ = writeln!(text, "\n  {}", notes.join("\n  "));
+        text += "\n";
+    }
+    for note in notes {
+        let painted = note.strip_prefix("note:").map(|said| format!("{}{said}", look.paint(Part::Note, "note:")));
+        let _ = writeln!(text, "  {}", painted.unwrap_or(note));
     }
     text
 }
 
 /// Where the summary says that there is more.
-fn pointer(report: &Report) -> String {
-    let mut text = String::new();
-    if let Some(out) = &report.run.out {
-        let _ = write!(text, "\ndetails: {}", out.join("report.html").display());
-        if !report.visible().findings.causes.is_empty() {
-            let _ = write!(text, "    for Herbie: {}", out.join("causes.fpcore").display());
+fn pointer(report: &Report, look: Look) -> String {
+    let file = |name: &str| {
+        let out = report.run.out.as_ref()?;
+        Some(look.paint(Part::Place, &out.join(name).display().to_string()))
+    };
+    let has_causes = !report.visible().findings.causes.is_empty();
+    match (file("report.html"), file("causes.fpcore").filter(|_| has_causes)) {
+        (Some(page), Some(cores)) => {
+            let line = format!("details: {page}    for Herbie: {cores}");
+            let line = if look.fits(&line) { line } else { format!("details: {page}\nfor Herbie: {cores}") };
+            format!("\n{line}\n")
         }
-        text += "\n";
+        (Some(page), None) => format!("\ndetails: {page}\n"),
+        (None, _) => String::new(),
     }
-    text
+}
+
+/// What was done, for those who want to know all of it.
+fn analysed(report: &Report) -> String {
+    let totals = &report.findings.totals;
+    let places = counted(report.findings.spots.len() as u64, "place", "places");
+    format!(
+        "analysed {} in {} of code, and {places} where floats are printed, compared or converted; \
+         the history ended of {} that changed unseen and of {} that became bits; {} taken as computed",
+        counted(totals.operations, "operation", "operations"),
+        counted(totals.blocks, "block", "blocks"),
+        counted(totals.stale_shadows, "float", "floats"),
+        count(totals.lost_shadows),
+        counted(totals.misnamed_calls, "misnamed call was", "misnamed calls were"),
+    )
 }
 
 pub fn headline(report: &Report) -> String {
@@ -110,7 +141,7 @@ pub fn effort(report: &Report) -> String {
     text
 }
 
-fn describe_cause(report: &Report, number: usize, cause: &Cause, whole: bool) -> String {
+fn describe_cause(report: &Report, look: Look, number: usize, cause: &Cause, whole: bool) -> String {
     let mut expression = infix(cause);
     if !whole {
         expression = cut(expression);
@@ -118,15 +149,20 @@ fn describe_cause(report: &Report, number: usize, cause: &Cause, whole: bool) ->
     let site = report.sites.instruction(cause.location).full();
     let mut lines = Vec::new();
     let head = format!("{number:>3}  {expression}");
-    if head.chars().count() + 2 <= SITE_COLUMN {
-        lines.push(format!("{head:<SITE_COLUMN$}{site}"));
+    let length = head.chars().count();
+    let number = head.trim_start();
+    let head = format!("{}{}", &head[..head.len() - number.len()], look.paint(Part::Main, number));
+    let place = look.paint(Part::Place, &site);
+    if length + 2 <= SITE_COLUMN && SITE_COLUMN + site.chars().count() <= look.width {
+        lines.push(format!("{head}{}{place}", " ".repeat(SITE_COLUMN - length)));
     } else {
         lines.push(head);
-        lines.push(format!("{INDENT}in {site}"));
+        lines.push(format!("{INDENT}in {place}"));
     }
-    lines.push(format!("{INDENT}{}", damage(report, cause)));
+    let most = bits(cause.max_bits);
+    lines.push(format!("{INDENT}{}", damage(report, cause).replacen(&most, &look.paint(Part::Bad, &most), 1)));
     lines.extend(stands_for(&cause.variables));
-    lines.extend(when(&cause.variables));
+    lines.extend(when(&cause.variables, look));
     lines.push(format!("{INDENT}{}", worst(cause)));
     if let Some(reached) = reached(report, cause) {
         lines.push(format!("{INDENT}reaches {reached}"));
@@ -176,7 +212,7 @@ fn stands_for(variables: &[Variable]) -> Option<String> {
 }
 
 /// `when x in [1.2e-4, 0.25] and y in [-8.7e-9, 8.7e-9]     (seen: x in [-1, 0.25], y in [-2, 2])`
-fn when(variables: &[Variable]) -> Vec<String> {
+fn when(variables: &[Variable], look: Look) -> Vec<String> {
     let erroneous: Vec<String> = variables.iter().filter_map(|v| ranges::describe(&v.name, &v.erroneous)).collect();
     if erroneous.is_empty() {
         return Vec::new();
@@ -186,12 +222,9 @@ fn when(variables: &[Variable]) -> Vec<String> {
     if seen.is_empty() || seen == erroneous {
         return vec![when];
     }
-    let seen = format!("(seen: {})", seen.join(", "));
-    if when.chars().count() + seen.chars().count() + 5 <= WIDTH {
-        vec![format!("{when}     {seen}")]
-    } else {
-        vec![when, format!("{INDENT}{seen}")]
-    }
+    let seen = look.paint(Part::Aside, &format!("(seen: {})", seen.join(", ")));
+    let together = format!("{when}     {seen}");
+    if look.fits(&together) { vec![together] } else { vec![when, format!("{INDENT}{seen}")] }
 }
 
 /// `worst at x = 0.2499, y = 3.1e-12: computed 0, correct 1.9226e-23`. The inputs are exact: they can be tried.
