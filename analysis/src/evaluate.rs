@@ -27,7 +27,7 @@ impl Expr {
             Expr::Num(value) => R::exactly(precision, *value),
             Expr::Op { operator, args, .. } => {
                 let args: Vec<R> = args.iter().map(|arg| arg.evaluate_real(inputs, precision)).collect();
-                R::apply(*operator, &args.iter().collect::<Vec<_>>())
+                R::compute(*operator, &args.iter().collect::<Vec<_>>(), precision)
             }
         }
     }
@@ -66,7 +66,7 @@ fn apply_to_floats<R: Real>(operator: Operator, ty: Type, mut args: Vec<Number>,
     let native = is_instruction.then(|| native::apply(operator, from, ty, &bits, mode)).flatten();
     let result = native.unwrap_or_else(|| {
         let args: Vec<R> = args.iter().map(|arg| R::exactly(precision, *arg)).collect();
-        let real = R::apply(operator, &args.iter().collect::<Vec<_>>());
+        let real = R::compute(operator, &args.iter().collect::<Vec<_>>(), precision);
         real.rounded(mode.target(operator, from, ty))
     });
     Number::new(ty, result)
@@ -93,7 +93,7 @@ fn take_steps<R: Real>(
         Expr::Op { operator, ty, args } => {
             let (reals, numbers): (Vec<R>, Vec<usize>) =
                 args.iter().map(|arg| take_steps::<R>(arg, inputs, precision, mode, steps)).unzip();
-            let real = R::apply(*operator, &reals.iter().collect::<Vec<_>>());
+            let real = R::compute(*operator, &reals.iter().collect::<Vec<_>>(), precision);
             let applied_to = |of: fn(&Step) -> Number| {
                 let args = numbers.iter().map(|number| of(&steps[*number])).collect();
                 apply_to_floats::<R>(*operator, *ty, args, precision, mode)
