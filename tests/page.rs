@@ -28,6 +28,7 @@ const CAUSES: &str = "
         reached: texts(cause, '.reached strong'),
         core: texts(cause, '.core')[0],
         marked: texts(cause, '.line.it mark'),
+        also: texts(cause, '.line.known mark'),
     }));";
 
 /// A report.json as a page of its own.
@@ -191,6 +192,7 @@ fn the_page_tells_what_the_json_tells_and_everybody_can_read_it() {
     assert_causes_are_told(&shown, &report.json);
     // The operation is marked in the source, which lies where it was compiled.
     assert_eq!(shown[0]["marked"], json!(["-"]), "{shown:#}");
+    assert!(shown[0]["also"].as_array().is_some_and(|also| also.contains(&json!("sqrt"))), "{shown:#}");
     let rows = browser.run("return [...document.querySelectorAll('.result')].map((row) => row.cells[2].textContent);");
     let wrong = report.wrong_spots();
     let expected: Vec<String> =

@@ -103,7 +103,7 @@ fn take_steps<R: Real>(
             let error = |number: Number| error::bits(error::ulps_of(target, number.bits, correct.bits));
             let computed = applied_to(|step| step.computed);
             let local_bits = error(applied_to(|step| step.correct));
-            (real, Step { computed, correct, bits: error(computed), local_bits })
+            (real, Step { location: None, computed, correct, bits: error(computed), local_bits })
         }
     };
     steps.push(step);
@@ -111,7 +111,7 @@ fn take_steps<R: Real>(
 }
 
 fn exact_step<R: Real>(precision: u32, value: Number) -> (R, Step) {
-    (R::exactly(precision, value), Step { computed: value, correct: value, bits: 0.0, local_bits: 0.0 })
+    (R::exactly(precision, value), Step { location: None, computed: value, correct: value, bits: 0.0, local_bits: 0.0 })
 }
 
 fn input(inputs: &[Number], number: usize) -> Number {

@@ -65,6 +65,8 @@ pub struct Sample {
 /// A part of an expression, evaluated in floats and in reals on the same inputs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
+    /// Of an operation, if all executions have it in one place.
+    pub location: Option<Location>,
     pub computed: Number,
     /// The real, rounded to the format of the other.
     pub correct: Number,

@@ -4,7 +4,7 @@ use crate::antiunify::Generaliser;
 use crate::consume::{Books, Consumer};
 use crate::evaluate;
 use crate::findings::{Cause, Findings, Spot, SpotKind};
-use crate::location::{Location, Locations};
+use crate::location::Locations;
 use crate::mpfr::Mpfr;
 use crate::number::Number;
 use crate::real::Real;
@@ -30,8 +30,7 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
                 (0..spots.len()).filter(|spot| influences[*spot].contains(&candidate)).collect();
             reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
             let site = operations.sites.get_mut(candidate as usize)?;
-            let location = locations.get(site.key.at);
-            Some((candidate, cause(site, location, precision, reaches)?))
+            Some((candidate, cause(site, &locations, precision, reaches)?))
         })
         .collect();
     causes.sort_by(|(_, a), (_, b)| {
@@ -63,14 +62,17 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
 }
 
-fn cause(site: &mut Site, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+fn cause(site: &mut Site, locations: &Locations, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
     let State::Candidate(candidate) = &mut site.state else { return None };
     candidate.general.shorten::<Mpfr>(precision, candidate.mode);
     let (expr, variables) = candidate.general.generalisation();
     let worst: Vec<Number> = variables.iter().map(|variable| variable.worst).collect();
-    let steps = evaluate::steps::<Mpfr>(&expr, &worst, precision, candidate.mode);
+    let mut steps = evaluate::steps::<Mpfr>(&expr, &worst, precision, candidate.mode);
+    for (step, place) in steps.iter_mut().zip(candidate.general.places()) {
+        step.location = place.map(|place| locations.get(place));
+    }
     Some(Cause {
-        location,
+        location: locations.get(site.key.at),
         operator: site.key.operator,
         ty: site.key.ty,
         expr,

@@ -121,7 +121,7 @@ fn sample(x: f64, y: f64, bits: f64) -> Sample {
 }
 
 fn step(computed: f64, correct: f64, bits: f64, local_bits: f64) -> Step {
-    Step { computed: computed.into(), correct: correct.into(), bits, local_bits }
+    Step { location: None, computed: computed.into(), correct: correct.into(), bits, local_bits }
 }
 
 /// The example of the design: a plotter with a textbook complex square root.

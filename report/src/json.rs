@@ -124,6 +124,8 @@ struct Sample {
 /// A part of the expression, evaluated in floats and in reals.
 #[derive(Serialize, Deserialize)]
 struct Step {
+    /// Where the operation is, if all executions have it in one place.
+    site: Option<Location>,
     precision: String,
     computed: Float,
     correct: Float,
@@ -340,6 +342,7 @@ impl Cause {
                 .steps
                 .iter()
                 .map(|step| Step {
+                    site: step.location.map(|location| Location::of(&report.sites.instruction(location))),
                     precision: precision(step.computed.ty).into(),
                     computed: Float::of(step.computed),
                     correct: Float::of(step.correct),

@@ -1,7 +1,7 @@
 //! One cause on the page: what it costs, where it is, how its error depends on its inputs, grows and arrives, and what to hand to Herbie.
 
 use super::markup::{Element, Html, classed, element};
-use super::source::Sources;
+use super::source::{Place, Sources};
 use super::{Page, math, plot, tree};
 use crate::names::{infix, names};
 use crate::numbers::{bits, count, counted, exact, short_pair};
@@ -10,6 +10,8 @@ use fpgrind_analysis::{Cause, CauseKind, Ranges, Spot};
 
 /// A longer expression is no headline.
 const MAX_TITLE: usize = 90;
+/// Places in the source that an expression is shown in.
+const MAX_EXCERPTS: usize = 4;
 /// Results listed that a cause reaches.
 const MAX_REACHED: usize = 12;
 
@@ -44,11 +46,7 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
         let scroll = classed("div", "scroll").with("tabindex", 0).with("role", "group");
         scroll.with("aria-label", "the whole expression").put(math::math(&cause.expr, &names(cause), true))
     });
-    let source = site.file.as_ref().zip(site.line).and_then(|(file, line)| {
-        let excerpt = sources.excerpt(file, line, site.column, &anchor(id))?;
-        let path = classed("p", "path").say(format!("{}:{line}", file.display()));
-        Some(section("Source").put(path).put(excerpt))
-    });
+    let source = source(page, sources, cause, &anchor(id));
     let plots: Vec<Html> =
         (0..cause.variables.len()).filter_map(|variable| plot::plot(cause, variable, report.run.threshold)).collect();
     let tree = tree::tree(cause, &names(cause), report.run.threshold);
@@ -57,7 +55,7 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
         .put(classed("p", "damage").say(capitalised(&text::damage(report, cause))))
         .put(facts(cause))
         .all(source)
-        .put(way(page, sources, cause, &way_anchor(id)))
+        .put(way(page, sources, number))
         .all((!plots.is_empty()).then(|| {
             section("Error over the inputs")
                 .put(classed("div", "plots").all(plots))
@@ -76,6 +74,27 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
         .with("data-text", searchable(page, cause, &expression, id))
         .put(details)
         .into()
+}
+
+/// The operation in its source, with those of its expression that lie near; then the places of others.
+fn source(page: &Page, sources: &mut Sources, cause: &Cause, own_link: &str) -> Option<Element> {
+    let its = page.report.sites.instruction(cause.location);
+    let steps = cause.steps.iter().rev().filter_map(|step| step.location);
+    let sites = steps.map(|location| page.report.sites.instruction(location));
+    let lines = [its.clone()].into_iter().chain(sites).filter_map(|site| Some((site.file?, site.line?, site.column)));
+    let places = Place::together(lines);
+    let excerpts: Vec<Html> = places
+        .iter()
+        .take(MAX_EXCERPTS)
+        .filter_map(|place| {
+            let line = place.marks.first()?.0;
+            let is_its = its.file.as_ref() == Some(&place.file) && its.line == Some(line);
+            let excerpt = sources.excerpt(place, is_its.then_some(line), own_link)?;
+            let path = classed("p", "path").say(format!("{}:{line}", place.file.display()));
+            Some([path.into(), excerpt].into_iter().collect())
+        })
+        .collect();
+    (!excerpts.is_empty()).then(|| section("Source").all(excerpts))
 }
 
 fn badge(cause: &Cause) -> String {
@@ -127,14 +146,15 @@ fn values(ranges: &Ranges) -> String {
 }
 
 /// From the operation to the results that it spoils.
-fn way(page: &Page, sources: &mut Sources, cause: &Cause, id: &str) -> Html {
+fn way(page: &Page, sources: &mut Sources, number: usize) -> Html {
+    let (cause, id) = (&page.report.findings.causes[number], way_anchor(&page.ids[number]));
     let all: Vec<(usize, &Spot)> = reached(page, cause).collect();
     let mut items: Vec<Element> = Vec::new();
     for (_, spot) in all.iter().take(MAX_REACHED) {
         let site = page.report.sites.spot(spot);
         let line = site.file.as_ref().zip(site.line).and_then(|(file, line)| sources.line(file, line));
         let shown = text::shown(spot).strip_prefix(": ").map(|shown| element("span").say(shown));
-        let others = spot.causes.iter().filter(|other| page.report.findings.causes[**other] != *cause);
+        let others = spot.causes.iter().filter(|other| **other != number);
         let others: Vec<Html> = others.take(5).map(|other| page.link_to(*other)).collect();
         let item = classed("li", "reached")
             .put(element("strong").say(place(page, spot)))

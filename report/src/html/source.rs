@@ -4,9 +4,11 @@ use super::markup::{Html, classed, element};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 
-/// Lines shown before and after the one that matters.
-const BEFORE: u32 = 5;
-const AFTER: u32 = 4;
+/// Lines shown before and after those that matter.
+const AROUND: u32 = 4;
+/// Lines that matter are shown together if no more lie between them, and so many at most.
+const APART: u32 = 10;
+const TOGETHER: u32 = 40;
 /// No source is longer; who claims so has given the debug information another file's name.
 const MAX_BYTES: u64 = 16 << 20;
 /// A line is cut here: generated code may have them of any length.
@@ -19,6 +21,35 @@ pub struct Remark {
     pub text: String,
     /// Where in the page more is said.
     pub link: String,
+}
+
+/// Lines of a file that belong together, each with the column of an operation in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    pub file: PathBuf,
+    pub marks: Vec<(u32, Option<u32>)>,
+}
+
+impl Place {
+    /// The first operation's place comes first, and has with it what is near.
+    pub fn together(operations: impl IntoIterator<Item = (PathBuf, u32, Option<u32>)>) -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for (file, line, column) in operations {
+            let near = places.iter_mut().find(|place| place.file == file && place.is_near(line));
+            match near {
+                Some(place) => place.marks.push((line, column)),
+                None => places.push(Place { file, marks: vec![(line, column)] }),
+            }
+        }
+        places
+    }
+
+    fn is_near(&self, line: u32) -> bool {
+        let lines = self.marks.iter().map(|mark| mark.0);
+        let first = lines.clone().chain([line]).min().unwrap_or(line);
+        let last = lines.clone().chain([line]).max().unwrap_or(line);
+        last - first < TOGETHER && lines.into_iter().any(|known| known.abs_diff(line) <= APART)
+    }
 }
 
 /// The files that the report speaks of.
@@ -36,19 +67,25 @@ impl Sources {
         }
     }
 
-    /// The lines around one, in which the operation at a column is marked.
-    pub fn excerpt(&mut self, file: &Path, line: u32, column: Option<u32>, own_link: &str) -> Option<Html> {
+    /// The lines around some operations, which are marked. The first line is the one that it is about, if it is in this place.
+    pub fn excerpt(&mut self, place: &Place, it: Option<u32>, own_link: &str) -> Option<Html> {
+        let Place { file, marks } = place;
         let lines = read(&mut self.files, file)?;
-        lines.get(line.checked_sub(1)? as usize)?;
-        let first = line.saturating_sub(BEFORE).max(1);
-        let last = (line + AFTER).min(lines.len() as u32);
+        let (first, last) = (marks.iter().map(|mark| mark.0).min()?, marks.iter().map(|mark| mark.0).max()?);
+        // Lines that the file does not have are those of another version of it.
+        lines.get(first.checked_sub(1)? as usize)?;
+        lines.get(last as usize - 1)?;
+        let first = first.saturating_sub(AROUND).max(1);
+        let last = (last + AROUND).min(lines.len() as u32);
         let rows = (first..=last).map(|number| {
             let remarks = self.remarks.get(&(file.to_path_buf(), number)).map_or(&[][..], Vec::as_slice);
-            let is_it = number == line;
-            let columns = remarks.iter().filter_map(|remark| remark.column).chain(column.filter(|_| is_it));
-            let class = match (is_it, remarks.is_empty()) {
+            let own = marks.iter().filter(|(line, _)| *line == number);
+            let has_own = own.clone().next().is_some();
+            let columns =
+                remarks.iter().filter_map(|remark| remark.column).chain(own.filter_map(|(_, column)| *column));
+            let class = match (it == Some(number), has_own || !remarks.is_empty()) {
                 (true, _) => "line it",
-                (false, false) => "line known",
+                (false, true) => "line known",
                 _ => "line",
             };
             let others = remarks
@@ -62,7 +99,7 @@ impl Sources {
                 .all(others)
                 .say("\n")
         });
-        let label = format!("source around line {line}");
+        let label = format!("source, lines {first} to {last}");
         let code = element("code").all(rows.collect::<Vec<_>>());
         Some(classed("pre", "source scroll").with("tabindex", 0).with("aria-label", label).put(code).into())
     }
@@ -161,20 +198,33 @@ mod tests {
         sources.remark(&file, 12, remark("cause 2", "c2"));
         sources.remark(&file, 12, remark("cause 2", "c2"));
         sources.remark(&file, 10, remark("cause 1", "c1"));
-        let html = sources.excerpt(&file, 10, Some(6), "c1").expect("can be read").into_string();
+        let at = |file: &Path, marks: &[(u32, Option<u32>)]| Place { file: file.into(), marks: marks.to_vec() };
+        let place = at(&file, &[(10, Some(6)), (8, Some(1))]);
+        let html = sources.excerpt(&place, Some(10), "c1").expect("can be read").into_string();
         assert_eq!(
             (html.matches("class=\"line").count(), html.matches("class=\"line it\"").count()),
-            (10, 1),
+            (11, 1),
             "{html}"
         );
         assert!(html.contains("line <mark>10</mark> &lt;b&gt;") && !html.contains("cause 1"), "{html}");
+        assert!(html.contains("<mark>line</mark> 8 &lt;b&gt;"), "{html}");
         assert_eq!(html.matches("href=\"#c2\">cause 2</a>").count(), 1, "{html}");
         assert_eq!(sources.line(&file, 3).as_deref(), Some("line 3 <b>"));
         for line in [0, 21, u32::MAX] {
-            assert!(sources.excerpt(&file, line, None, "").is_none(), "{line}");
+            assert!(sources.excerpt(&at(&file, &[(line, None)]), None, "").is_none(), "{line}");
         }
-        assert!(sources.excerpt(&folder, 1, None, "").is_none(), "a folder is no source");
-        assert!(sources.excerpt(Path::new("/dev/zero"), 1, None, "").is_none(), "nor is a device");
+        assert!(sources.excerpt(&at(&folder, &[(1, None)]), None, "").is_none(), "a folder is no source");
+        assert!(sources.excerpt(&at(Path::new("/dev/zero"), &[(1, None)]), None, "").is_none(), "nor is a device");
         std::fs::remove_dir_all(&folder).expect("it is ours");
+    }
+
+    #[test]
+    fn operations_near_each_other_are_shown_together() {
+        let operation = |file: &str, line| (PathBuf::from(file), line, None);
+        let places = Place::together([operation("a", 25), operation("b", 24), operation("a", 23), operation("a", 99)]);
+        let lines: Vec<Vec<u32>> = places.iter().map(|place| place.marks.iter().map(|mark| mark.0).collect()).collect();
+        assert_eq!(lines, [vec![25, 23], vec![24], vec![99]]);
+        let long = Place::together((1..100).step_by(5).map(|line| operation("a", line)));
+        assert!(long.iter().all(|place| place.marks.len() <= 8) && long.len() == 3, "{long:?}");
     }
 }

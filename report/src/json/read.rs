@@ -145,7 +145,7 @@ impl Cause {
                 .iter()
                 .map(|sample| sample.finding(&self.variables))
                 .collect::<Result<Vec<_>, _>>()?,
-            steps: self.steps.iter().map(Step::finding).collect::<Result<Vec<_>, _>>()?,
+            steps: self.steps.iter().map(|step| step.finding(places)).collect::<Result<Vec<_>, _>>()?,
         })
     }
 }
@@ -162,10 +162,11 @@ impl Sample {
 }
 
 impl Step {
-    fn finding(&self) -> Result<analysis::Step, String> {
+    fn finding(&self, places: &mut Places) -> Result<analysis::Step, String> {
         let ty = format(&self.precision)?;
+        let location = self.site.as_ref().map(|site| places.instruction(site)).transpose()?;
         let (computed, correct) = (self.computed.typed(ty)?, self.correct.typed(ty)?);
-        Ok(analysis::Step { computed, correct, bits: self.bits.0, local_bits: self.local_bits.0 })
+        Ok(analysis::Step { location, computed, correct, bits: self.bits.0, local_bits: self.local_bits.0 })
     }
 }
 

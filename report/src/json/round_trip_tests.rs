@@ -85,7 +85,11 @@ fn a_cause() -> impl Strategy<Value = Cause> {
                 bits,
             };
             let samples = seen.into_iter().map(sample).collect();
-            let steps = vec![Step { computed, correct, bits: max_bits, local_bits: average_bits }; steps];
+            let steps =
+                vec![
+                    Step { location: Some(location), computed, correct, bits: max_bits, local_bits: average_bits };
+                    steps
+                ];
             let variables = variables.into();
             let measured = Cause { max_bits, average_bits, reproduced_bits, computed, correct, ..cause() };
             Cause { location, expr, variables, kind, ty, reaches, samples, steps, ..measured }
