@@ -151,5 +151,9 @@ fn the_files_of_a_report_are_written_into_a_new_folder() {
     for file in ["report.txt", "report.json", "causes.fpcore", "report.sarif", "report.html"] {
         assert!(dir.join(file).is_file(), "{file}");
     }
-    assert!(std::fs::read_to_string(dir.join("report.txt")).unwrap().contains(&fpgrind_report::summary(&report)));
+    assert!(std::fs::read_to_string(dir.join("report.txt")).unwrap().contains(&fpgrind_report::summary(
+        &report,
+        fpgrind_report::Look::PLAIN,
+        false
+    )));
 }
