@@ -16,7 +16,7 @@ use crate::{Report, ids, text};
 use cause::{anchor, capitalised, way_anchor};
 use fpgrind_analysis::{Spot, SpotKind};
 use markup::{Element, Html, classed, element};
-use source::{Remark, Sources};
+use source::{Place, Remark, Sources};
 use std::borrow::Cow;
 
 /// Causes that are open at first.
@@ -60,6 +60,7 @@ pub fn render(report: &Report) -> String {
         .all((causes.len() > 1).then(tools))
         .all((!causes.is_empty()).then_some(list))
         .all(results(&page, &mut sources))
+        .all(accumulations(&page, &mut sources))
         .all(notes(&page));
     let body = element("body")
         .put(header(&page, report))
@@ -165,6 +166,24 @@ fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
         classed("div", "scroll").with("tabindex", 0).with("role", "group").with("aria-label", "results").put(table);
     let section = classed("section", "results").put(element("h2").say("Results that come out wrong"));
     (!wrong.is_empty()).then(|| section.put(table).all(left))
+}
+
+/// The source of the operations in which rounding errors add up to results that nothing else is to blame for.
+fn accumulations(page: &Page, sources: &mut Sources) -> Option<Element> {
+    const MAX_EXCERPTS: usize = 10;
+    let spots = page.report.findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty());
+    let sites = spots.flat_map(|spot| &spot.accumulated_in).map(|location| page.report.sites.instruction(*location));
+    let places = Place::together(sites.filter_map(|site| Some((site.file?, site.line?, site.column))));
+    let excerpts: Vec<Html> = places
+        .iter()
+        .take(MAX_EXCERPTS)
+        .filter_map(|place| {
+            let path = classed("p", "path").say(format!("{}:{}", place.file.display(), place.marks.first()?.0));
+            Some([path.into(), sources.excerpt(place, None, "")?].into_iter().collect())
+        })
+        .collect();
+    let title = element("h2").say("Where rounding errors accumulate");
+    (!excerpts.is_empty()).then(|| classed("section", "results").put(title).all(excerpts))
 }
 
 fn notes(page: &Page) -> Option<Element> {

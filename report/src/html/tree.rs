@@ -98,8 +98,10 @@ pub fn tree(cause: &Cause, names: &[&str], threshold: f64) -> Option<Html> {
             .put(text(28.0, bits(node.step.bits), "bits"))
     });
     let picture = svg(width, height, "tree", &summary(&nodes, names, threshold)).all(edges).all(boxes);
-    let scroll =
-        classed("div", "scroll").with("tabindex", 0).with("role", "group").with("aria-label", "expression tree");
+    let scroll = classed("div", "scroll from-right")
+        .with("tabindex", 0)
+        .with("role", "group")
+        .with("aria-label", "expression tree");
     Some([scroll.put(picture).into(), legend(), table(&nodes, names, threshold)].into_iter().collect())
 }
 
