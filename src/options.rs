@@ -78,8 +78,8 @@ pub struct Options {
     #[arg(long, conflicts_with = "quiet")]
     pub verbose: bool,
 
-    /// Colour in the summary: on terminals (see NO_COLOR, CLICOLOR_FORCE), always or never
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Colour::Auto, hide_possible_values = true)]
+    /// Colour in the summary: on terminals, by the rules of NO_COLOR and CLICOLOR_FORCE, or always or never
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Colour::Auto)]
     pub color: Colour,
 
     /// Compare what fpgrind computes with what the program did, operation by operation

@@ -12,7 +12,7 @@ mod plot;
 mod source;
 mod tree;
 
-use crate::{Report, ids, text};
+use crate::{Report, ids, words};
 use cause::{anchor, capitalised, way_anchor};
 use fpgrind_analysis::{Spot, SpotKind};
 use markup::{Element, Html, classed, element};
@@ -82,7 +82,7 @@ fn remark(page: &Page, sources: &mut Sources) {
         for (_, spot) in cause::reached(page, found) {
             let site = report.sites.spot(spot);
             if let (Some(file), Some(line)) = (&site.file, site.line) {
-                let text = format!("{}: {}", text::spot_noun(spot, ""), text::extent(spot));
+                let text = format!("{}: {}", words::spot_noun(spot, ""), words::extent(spot));
                 sources.remark(file, line, Remark { column: None, text, link: way_anchor(id) });
             }
         }
@@ -93,14 +93,14 @@ fn header(page: &Page, whole: &Report) -> Element {
     let run = &whole.run;
     let command = std::iter::once(&run.program).chain(&run.args).cloned().collect::<Vec<_>>().join(" ");
     let suppressed = whole.suppressed_count().map(|count| format!(", {count}")).unwrap_or_default();
-    let headline = format!("{}{suppressed}", capitalised(&text::headline(&page.report)));
+    let headline = format!("{}{suppressed}", capitalised(&words::headline(&page.report)));
     let is_clean = page.report.findings.causes.is_empty() && !has_wrong(page);
     element("header")
         .put(classed("p", "tool").say("fpgrind"))
         .put(element("h1").say(headline))
         .put(classed("p", "command").put(element("code").say(command)))
-        .put(classed("p", "effort").say(text::effort(&page.report)))
-        .all(is_clean.then(|| classed("p", "looked").say(capitalised(&text::looked_at(&page.report)))))
+        .put(classed("p", "effort").say(words::effort(&page.report)))
+        .all(is_clean.then(|| classed("p", "looked").say(capitalised(&words::looked_at(&page.report)))))
 }
 
 fn has_wrong(page: &Page) -> bool {
@@ -143,11 +143,11 @@ fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
         let line = site.file.as_ref().zip(site.line).and_then(|(file, line)| sources.line(file, line));
         let (computed, correct) = crate::numbers::short_pair(spot.computed, spot.correct);
         let error = match spot.kind {
-            SpotKind::Output { .. } => text::extent(spot),
+            SpotKind::Output { .. } => words::extent(spot),
             _ => crate::numbers::bits(spot.max_bits),
         };
         let blame = match spot.causes.is_empty() {
-            true => Html::text(&format!("no single operation: {}", text::accumulation(&page.report, spot))),
+            true => Html::text(&format!("no single operation: {}", words::accumulation(&page.report, spot))),
             false => cause::listed(spot.causes.iter().map(|number| page.link_to(*number)).collect()),
         };
         let place = element("th").with("scope", "row").say(cause::place(page, spot));
@@ -187,7 +187,7 @@ fn accumulations(page: &Page, sources: &mut Sources) -> Option<Element> {
 }
 
 fn notes(page: &Page) -> Option<Element> {
-    let notes = text::notes(&page.report);
+    let notes = words::notes(&page.report);
     let list = element("ul").all(notes.iter().map(|note| element("li").say(note)));
     (!notes.is_empty()).then(|| classed("section", "notes").put(element("h2").say("Notes")).put(list))
 }

@@ -4,6 +4,7 @@
 //! changes its meaning or goes, while new fields may come without that. How numbers are written is told in [`values`]. All
 //! that the other formats show is here, so that they can be made again ([`read`]).
 
+mod observed;
 pub mod postfix;
 mod read;
 mod values;
@@ -12,6 +13,7 @@ use crate::names::{UNNAMED, infix, names};
 use crate::{Report, Site, ids};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::{CauseKind, SpotKind, precision};
+use observed::{Sample, Step};
 pub use read::read;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -111,27 +113,6 @@ struct Cause {
     /// At the worst inputs: one for each word of `postfix`.
     #[serde(default)]
     steps: Vec<Step>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Sample {
-    /// One for each variable, of its precision.
-    inputs: Vec<Float>,
-    /// Lost by the operation itself.
-    bits: Number,
-}
-
-/// A part of the expression, evaluated in floats and in reals.
-#[derive(Serialize, Deserialize)]
-struct Step {
-    /// Where the operation is, if all executions have it in one place.
-    site: Option<Location>,
-    precision: String,
-    computed: Float,
-    correct: Float,
-    /// The error, and how much of it there would be if the arguments were right.
-    bits: Number,
-    local_bits: Number,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -330,26 +311,8 @@ impl Cause {
             correct: Float::of(cause.correct),
             reproduced_bits: Number(cause.reproduced_bits),
             reaches: cause.reaches.clone(),
-            samples: cause
-                .samples
-                .iter()
-                .map(|sample| Sample {
-                    inputs: sample.inputs.iter().map(|input| Float::of(*input)).collect(),
-                    bits: Number(sample.bits),
-                })
-                .collect(),
-            steps: cause
-                .steps
-                .iter()
-                .map(|step| Step {
-                    site: step.location.map(|location| Location::of(&report.sites.instruction(location))),
-                    precision: precision(step.computed.ty).into(),
-                    computed: Float::of(step.computed),
-                    correct: Float::of(step.correct),
-                    bits: Number(step.bits),
-                    local_bits: Number(step.local_bits),
-                })
-                .collect(),
+            samples: cause.samples.iter().map(Sample::of).collect(),
+            steps: cause.steps.iter().map(|step| Step::of(report, step)).collect(),
         }
     }
 }

@@ -20,6 +20,7 @@ mod sarif;
 mod suppress;
 mod symbolise;
 mod text;
+mod words;
 
 pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::*;
-use fpgrind_analysis::{CheckFailure, Expr};
+use fpgrind_analysis::{CheckFailure, Expr, SpotKind};
 use fpgrind_ir::Operator;
 
 /// On one line what would be broken.

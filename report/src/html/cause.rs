@@ -5,7 +5,7 @@ use super::source::{Place, Sources};
 use super::{Page, math, plot, tree};
 use crate::names::{infix, names};
 use crate::numbers::{bits, count, counted, exact, short_pair};
-use crate::{fpcore, ranges, text};
+use crate::{fpcore, ranges, words};
 use fpgrind_analysis::{Cause, CauseKind, Ranges, Spot};
 
 /// A longer expression is no headline.
@@ -52,7 +52,7 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
     let tree = tree::tree(cause, &names(cause), report.run.threshold);
     let body = classed("div", "body")
         .all(whole)
-        .put(classed("p", "damage").say(capitalised(&text::damage(report, cause))))
+        .put(classed("p", "damage").say(capitalised(&words::damage(report, cause))))
         .put(facts(cause))
         .all(source)
         .put(way(page, sources, number))
@@ -153,13 +153,15 @@ fn way(page: &Page, sources: &mut Sources, number: usize) -> Html {
     for (_, spot) in all.iter().take(MAX_REACHED) {
         let site = page.report.sites.spot(spot);
         let line = site.file.as_ref().zip(site.line).and_then(|(file, line)| sources.line(file, line));
-        let shown = text::shown(spot).strip_prefix(": ").map(|shown| element("span").say(shown));
+        let shown = words::shown(spot).strip_prefix(": ").map(|shown| element("span").say(shown));
         let others = spot.causes.iter().filter(|other| **other != number);
         let others: Vec<Html> = others.take(5).map(|other| page.link_to(*other)).collect();
         let item = classed("li", "reached")
             .put(element("strong").say(place(page, spot)))
             .put(
-                element("span").with("class", format!("badge n{}", tree::level(spot.max_bits))).say(text::extent(spot)),
+                element("span")
+                    .with("class", format!("badge n{}", tree::level(spot.max_bits)))
+                    .say(words::extent(spot)),
             )
             .all(shown)
             .all((!others.is_empty()).then(|| classed("span", "others").say("also from ").put(listed(others))))
@@ -192,7 +194,7 @@ pub fn reached<'a>(page: &'a Page, cause: &'a Cause) -> impl Iterator<Item = (us
 }
 
 pub fn place(page: &Page, spot: &Spot) -> String {
-    format!("{} at {}", text::spot_noun(spot, "a "), page.report.sites.spot(spot).short())
+    format!("{} at {}", words::spot_noun(spot, "a "), page.report.sites.spot(spot).short())
 }
 
 fn core(page: &Page, cause: &Cause) -> Html {

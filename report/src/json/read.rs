@@ -1,6 +1,6 @@
 //! From report.json back to the report that it was written from, as far as any format shows of it.
 
-use super::{Cause, Document, Kind, Location, Ranges, Sample, Spot, Step, VERSION, Variable, postfix};
+use super::{Cause, Document, Kind, Location, Ranges, Spot, VERSION, Variable, postfix};
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::log::Module;
@@ -25,13 +25,13 @@ pub fn read(text: &str) -> Result<Report, String> {
 
 /// The places met so far.
 #[derive(Default)]
-struct Places {
+pub struct Places {
     files: Vec<PathBuf>,
     sites: Sites,
 }
 
 impl Places {
-    fn instruction(&mut self, location: &Location) -> Result<analysis::Location, String> {
+    pub fn instruction(&mut self, location: &Location) -> Result<analysis::Location, String> {
         let (at, site) = self.look_up(location)?;
         self.sites.instructions.insert(at, site);
         Ok(at)
@@ -150,26 +150,6 @@ impl Cause {
     }
 }
 
-impl Sample {
-    fn finding(&self, variables: &[Variable]) -> Result<analysis::Sample, String> {
-        if self.inputs.len() != variables.len() {
-            return Err("a sample has not one input a variable".into());
-        }
-        let inputs =
-            self.inputs.iter().zip(variables).map(|(input, variable)| input.typed(format(&variable.precision)?));
-        Ok(analysis::Sample { inputs: inputs.collect::<Result<Vec<_>, String>>()?, bits: self.bits.0 })
-    }
-}
-
-impl Step {
-    fn finding(&self, places: &mut Places) -> Result<analysis::Step, String> {
-        let ty = format(&self.precision)?;
-        let location = self.site.as_ref().map(|site| places.instruction(site)).transpose()?;
-        let (computed, correct) = (self.computed.typed(ty)?, self.correct.typed(ty)?);
-        Ok(analysis::Step { location, computed, correct, bits: self.bits.0, local_bits: self.local_bits.0 })
-    }
-}
-
 impl Variable {
     fn finding(&self) -> Result<analysis::Variable, String> {
         Ok(analysis::Variable {
@@ -233,7 +213,7 @@ impl Spot {
     }
 }
 
-fn format(name: &str) -> Result<Type, String> {
+pub fn format(name: &str) -> Result<Type, String> {
     let found = Type::ALL.into_iter().find(|ty| ty.is_float() && precision(*ty) == name);
     found.ok_or_else(|| unknown("precision", name))
 }
