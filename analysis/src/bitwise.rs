@@ -1,11 +1,11 @@
 //! Logic on bits, and what it means for the floats inside: a mask may negate, take the magnitude, keep or clear.
 //! Whether it does is seen when it runs. Anything else loses the shadow, never the bits.
 
+use crate::shadow::{Part, Value, mask};
 use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::operation::Operations;
 use crate::real::Real;
-use crate::shadow::{Part, Value, mask};
 use crate::trace::Term;
 use fpgrind_ir::{BitOp, Operator, Type};
 

@@ -127,7 +127,9 @@ impl<R: Real> Consume for Consumer<R> {
             Event::Module { process, module } => guests.map(process, &module, &mut books.locations),
             Event::Unmapped { process, start, end } => guests.unmap(process, start, end),
             Event::Overwritten { process, start, end } => guests.overwrite(process, start, end),
-            Event::Moved { process, start, end, to } => guests.remap(process, start..end, to, &books.operations.nodes),
+            Event::Moved { process, start, end, to } => {
+                guests.remap(process, start..end, to, &books.operations.nodes)
+            }
             Event::Block { process, number, block } => self.block(process, number, &block),
             Event::OutputFunction(number, name) => {
                 books.output_functions.insert(number, name);

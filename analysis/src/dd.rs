@@ -138,8 +138,7 @@ impl DoubleDouble {
     /// By MPFR: exactly on what is known of the arguments; that they may be wrong is seen from what comes out when they are.
     #[cold]
     fn apply_big(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
-        let is_elementary =
-            matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Fma);
+        let is_elementary = matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Fma);
         let has_big = args.iter().any(|arg| arg.big.is_some());
         if !is_elementary && !has_big && precision > FUNCTION_PRECISION {
             // The digits of a double-double are enough for one.

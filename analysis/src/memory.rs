@@ -95,16 +95,13 @@ impl Memory {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
             let in_page = (touched - granule).min(SLOTS - first);
             let new = granule..(granule + in_page).min(granules).max(granule);
-            let wanted =
-                value.parts[new].iter().enumerate().any(|(i, part)| keeps(*part, granule + i, offset, ty, nodes));
+            let wanted = value.parts[new].iter().enumerate().any(|(i, part)| keeps(*part, granule + i, offset, ty, nodes));
             let page =
                 if wanted { self.page_for_shadows(number) } else { self.page_with(number, first..first + in_page) };
             if let Some(page) = page {
                 for slot in first..first + in_page {
-                    let part = value
-                        .parts
-                        .get(granule)
-                        .filter(|part| granule < granules && keeps(**part, granule, offset, ty, nodes));
+                    let part =
+                        value.parts.get(granule).filter(|part| granule < granules && keeps(**part, granule, offset, ty, nodes));
                     match part {
                         Some(part) => page.set(slot, offset, *part),
                         None if granule < granules || page.offsets[slot] < offset => page.set(slot, 0, Part::None),

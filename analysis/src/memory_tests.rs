@@ -1,9 +1,9 @@
 use super::*;
 use crate::influence::Influences;
 use crate::location::LocationId;
-use crate::mode::Target;
 use crate::mpfr::Mpfr;
 use crate::real::Real;
+use crate::mode::Target;
 use crate::trace::{Made, Term};
 use fpgrind_ir::Operator;
 use std::cell::RefCell;

@@ -1,8 +1,9 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
+use crate::{Config, RealKind};
 use crate::error;
-use crate::format::{self, Decoded, Kind, is_within};
 use crate::guests::Guests;
+use crate::format::{self, Decoded, Kind, is_within};
 use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
 use crate::magic;
@@ -12,7 +13,6 @@ use crate::number::Number;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites, Verdict};
 use crate::trace::{Args, Leaf, Made, Nodes, Term};
-use crate::{Config, RealKind};
 use fpgrind_ir::{MAX_ARITY, Operator, Outcome, Type};
 use smallvec::SmallVec;
 

@@ -255,7 +255,13 @@ impl Program {
     }
 }
 
-fn step(block: &Block, stmt: &ir::Stmt, at: LocationId, sites: &mut Sites, spots: &mut Spots) -> Option<Step> {
+fn step(
+    block: &Block,
+    stmt: &ir::Stmt,
+    at: LocationId,
+    sites: &mut Sites,
+    spots: &mut Spots,
+) -> Option<Step> {
     let type_of = |value: ir::Value| block.type_of(value);
     let pair = |args: &[ir::Value; 2]| args.map(ir::Value::index);
     let numbers = |values: &[ir::Value]| values.iter().map(|value| value.index()).collect::<Vec<Index>>();

@@ -97,9 +97,7 @@ impl<R: Real> Running<'_, R> {
             let kind = SpotKind::Output { function: function.clone(), argument, conversion };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
-                (Origin::Memory(address), _) => {
-                    process.memory.load(address, arg.ty, arg.bits, stale, &books.operations.nodes)
-                }
+                (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale, &books.operations.nodes),
                 (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale, &books.operations.nodes),
                 (_, None) => Value::plain(arg.bits),
             };
@@ -123,8 +121,7 @@ impl<R: Real> Running<'_, R> {
         let function = books.output_functions.get(&written.function).cloned();
         let function = function.unwrap_or_else(|| "an output function".into());
         let mut spot = None;
-        let mut shadows =
-            process.memory.shadows_within(written.address, written.bytes.len() as u64, &books.operations.nodes);
+        let mut shadows = process.memory.shadows_within(written.address, written.bytes.len() as u64, &books.operations.nodes);
         shadows.sort_unstable_by_key(|(address, _)| *address);
         for (address, handle) in shadows {
             let nodes = &books.operations.nodes;
@@ -160,15 +157,13 @@ impl<R: Real> Running<'_, R> {
             Step::Nothing | Step::Guarded { .. } => {}
             Step::Live { place, ty, slot } => {
                 let bits = logged(record, *slot, *ty);
-                frame.values[index] =
-                    thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows, &operations.nodes);
+                frame.values[index] = thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows, &operations.nodes);
             }
             Step::Fresh { ty, slot } => frame.values[index] = Value::plain(logged(record, *slot, *ty)),
             Step::Load { addr, ty, slot } => {
                 let address = frame.address(addr);
                 let bits = logged(record, *slot, *ty);
-                frame.values[index] =
-                    process.memory.load(address, *ty, bits, &mut totals.stale_shadows, &operations.nodes);
+                frame.values[index] = process.memory.load(address, *ty, bits, &mut totals.stale_shadows, &operations.nodes);
             }
             Step::Const { bits, ty } => frame.values[index] = Value::constant(*bits, *ty),
             Step::Image { turned, slot } => {
@@ -202,8 +197,7 @@ impl<R: Real> Running<'_, R> {
                 frame.values[index] = frame.values[*from].half(*granule, *upper);
             }
             Step::Concat { parts } => {
-                frame.values[index] =
-                    Value::concat(parts.iter().map(|(part, ty)| (&frame.values[*part], *ty)), &operations.nodes);
+                frame.values[index] = Value::concat(parts.iter().map(|(part, ty)| (&frame.values[*part], *ty)), &operations.nodes);
             }
             Step::Bitwise { op, ty, args: [a, b], at } => {
                 let lost = &mut totals.lost_shadows;

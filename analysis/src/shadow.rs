@@ -95,8 +95,9 @@ impl Part {
             Part::Constant(constant) => mask(bits ^ constant as u128, bytes.min(GRANULE)) == 0,
             Part::Shadow(node) => mask(bits ^ nodes[node].bits(), bytes.min(nodes[node].ty.bytes())) == 0,
             Part::Halves([lower, upper]) => {
-                let agreeing =
-                    |half: Option<Handle>, bits: u128| half.filter(|half| mask(bits ^ nodes[*half].bits(), 2) == 0);
+                let agreeing = |half: Option<Handle>, bits: u128| {
+                    half.filter(|half| mask(bits ^ nodes[*half].bits(), 2) == 0)
+                };
                 let upper = if bytes < GRANULE { None } else { agreeing(upper, bits >> 16) };
                 return Part::of_halves(agreeing(lower, bits), upper);
             }

@@ -107,7 +107,7 @@ impl Sites {
             (State::Candidate(candidate), Verdict::Fine) => candidate.general.see(Term::Node(node), nodes),
             (State::Candidate(candidate), _) => candidate.observe(node, verdict, nodes),
             (State::Good(early), _) => {
-                let mut candidate = Box::new(Candidate {
+                                let mut candidate = Box::new(Candidate {
                     kind: CauseKind::Inaccurate,
                     erroneous: 0,
                     max_bits: 0.0,
