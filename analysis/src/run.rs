@@ -10,12 +10,13 @@ use crate::log::{Bytes, Origin, Output};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Operations, Request, each};
+use crate::plain::Operand;
 use crate::program::{Address, Destination, Index, Program, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
 use crate::site::SiteKey;
 use crate::spots::Visit;
-use crate::trace::{Args, Nodes, Term};
+use crate::trace::{Args, Handle, Nodes, Term};
 use fpgrind_ir::{Cond, Operator, Outcome, Rounding, Slot, Type};
 
 pub(crate) struct Running<'a, R> {
@@ -101,8 +102,9 @@ impl<R: Real> Running<'_, R> {
                 (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale, &books.operations.nodes),
                 (_, None) => Value::plain(arg.bits),
             };
+            let term = value.term_at(0, arg.ty, &books.operations.nodes);
+            books.operations.look_again(term);
             let nodes = &books.operations.nodes;
-            let term = value.term_at(0, arg.ty, nodes);
             let spot = books.spots.number(at, kind);
             books.spots.execute(spot);
             let visit = Visit {
@@ -124,6 +126,7 @@ impl<R: Real> Running<'_, R> {
         let mut shadows = process.memory.shadows_within(written.address, written.bytes.len() as u64, &books.operations.nodes);
         shadows.sort_unstable_by_key(|(address, _)| *address);
         for (address, handle) in shadows {
+            books.operations.look_again(Term::Node(handle));
             let nodes = &books.operations.nodes;
             let node = &nodes[handle];
             let at = (address - written.address) as usize;
@@ -231,7 +234,14 @@ impl<R: Real> Running<'_, R> {
                 let bits = format::from_integer(integer, Target { direction, ..Target::nearest(*ty) });
                 frame.values[index] = Value::plain(bits);
             }
-            Step::Apply { operator, from, ty, args, rounding, result, at, site } => {
+            Step::Apply { operator, from, ty, args, rounding, result, at, site, plain } => {
+                if let (Some(plain), Some(site)) = (plain, site)
+                    && thread.mode.is_plain()
+                    && let Some(node) = plain_result(operations, frame, *operator, *ty, plain, *at, *site)
+                {
+                    frame.values[index] = Value::of_node(operations.nodes[node].bits(), node);
+                    return;
+                }
                 let rounding = if *operator == Operator::RoundEven { Rounding::Nearest } else { *rounding };
                 let (at, mode) = (*at, thread.mode.with(rounding));
                 let mut args: Args = args.iter().map(|arg| frame.term(*arg, *from, &operations.nodes)).collect();
@@ -441,6 +451,44 @@ impl<R: Real> Running<'_, R> {
             spots.visit(spot, Visit { wrong: true, culprit, shown: a, influences }, sets, nodes);
         }
         native
+    }
+}
+
+/// The result of an operation that is a plain one.
+#[inline(always)]
+fn plain_result<R: Real>(
+    operations: &mut Operations<R>,
+    frame: &Frame,
+    operator: Operator,
+    ty: Type,
+    args: &[(Index, u8); 3],
+    at: LocationId,
+    site: usize,
+) -> Option<Handle> {
+    let nodes = &operations.nodes;
+    let operand = |(index, granule): (Index, u8)| Operand::of(&frame.values[index], granule as usize, ty, nodes);
+    match operator {
+        Operator::Sqrt => {
+            let operands = [operand(args[0])];
+            match ty {
+                Type::F64 => operations.plain::<f64, 1>(operator, operands, at, site),
+                _ => operations.plain::<f32, 1>(operator, operands, at, site),
+            }
+        }
+        Operator::Fma => {
+            let operands = args.map(operand);
+            match ty {
+                Type::F64 => operations.plain::<f64, 3>(operator, operands, at, site),
+                _ => operations.plain::<f32, 3>(operator, operands, at, site),
+            }
+        }
+        _ => {
+            let operands = [operand(args[0]), operand(args[1])];
+            match ty {
+                Type::F64 => operations.plain::<f64, 2>(operator, operands, at, site),
+                _ => operations.plain::<f32, 2>(operator, operands, at, site),
+            }
+        }
     }
 }
 
