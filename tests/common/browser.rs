@@ -1,11 +1,13 @@
 //! A browser to look at pages with: Debian's Chromium, driven through its WebDriver (<https://www.w3.org/TR/webdriver2/>).
 
+use super::PATIENCE;
 use super::guests::installed;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 pub struct Browser {
     driver: Child,
@@ -41,6 +43,12 @@ impl Browser {
         // The same address with another hash would not load the page again.
         self.post("url", json!({ "url": "about:blank" }));
         self.post("url", json!({ "url": format!("file://{}{hash}", page.display()) }));
+        // A long page may still be read when the driver takes it for loaded.
+        let began = Instant::now();
+        while self.run("return location.protocol === 'file:' && document.readyState === 'complete';") != true {
+            assert!(began.elapsed() < PATIENCE, "{} is not loaded", page.display());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// What a function's body returns.
