@@ -6,8 +6,10 @@ mod ending;
 mod isa;
 mod options;
 mod output;
+mod progress;
 mod reports;
 mod run;
+mod terminal;
 
 use ending::Failure;
 use options::{Misuse, Options};

@@ -1,5 +1,6 @@
 //! Every option, its help and its limits.
 
+use crate::terminal::Colour;
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
 use fpgrind_analysis::{Config, RealKind};
@@ -72,6 +73,14 @@ pub struct Options {
     /// Say nothing unless something fails
     #[arg(long)]
     pub quiet: bool,
+
+    /// Say everything that is in report.txt, and what was done
+    #[arg(long, conflicts_with = "quiet")]
+    pub verbose: bool,
+
+    /// Colour in the summary: on terminals, by the rules of NO_COLOR and CLICOLOR_FORCE, or always or never
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Colour::Auto)]
+    pub color: Colour,
 
     /// Compare what fpgrind computes with what the program did, operation by operation
     #[arg(long)]

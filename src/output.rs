@@ -1,5 +1,7 @@
 //! Where fpgrind's own words go. None of this fails: a closed stderr or a full disk must not change how the program ends.
 
+use crate::terminal::{self, Colour};
+use fpgrind_report::Look;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
@@ -31,6 +33,10 @@ impl Summary {
             None if quiet => Ok(Summary::Nowhere),
             None => Ok(Summary::Stderr),
         }
+    }
+
+    pub fn look(&self, colour: Colour) -> Look {
+        terminal::look(colour, matches!(self, Summary::Stderr))
     }
 
     pub fn write(&mut self, text: &str) {

@@ -35,6 +35,7 @@ enum Shown {
     Json,
     Fpcore,
     Sarif,
+    Html,
 }
 
 impl From<Shown> for Format {
@@ -44,6 +45,7 @@ impl From<Shown> for Format {
             Shown::Json => Format::Json,
             Shown::Fpcore => Format::Fpcore,
             Shown::Sarif => Format::Sarif,
+            Shown::Html => Format::Html,
         }
     }
 }

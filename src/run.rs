@@ -3,6 +3,7 @@
 use crate::ending::{FPGRIND_FAILED, Failure, INACCURATE};
 use crate::options::{Mode, Options};
 use crate::output::{Copy, Summary, default_folder, prepare_folder, say};
+use crate::progress::{self, Progress};
 use fpgrind_analysis::Analysis;
 use fpgrind_analysis::log::Event;
 use fpgrind_dbt::program::{self, Program};
@@ -54,9 +55,18 @@ fn analyse(
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
     let logging = Logging { check: options.check, discard: false, inside_math: options.no_wrap, named };
-    let mut run = translate(program, options, Some(logging), |event| analysis.event(event))?;
+    // Where the summary is not wanted, or not on the terminal, neither is this.
+    let progress = matches!(summary, Summary::Stderr).then(Progress::start).flatten();
+    let mut run = translate(program, options, Some(logging), |event| {
+        let bytes = if let Event::Records { bytes, .. } = &event { bytes.len() } else { 0 };
+        analysis.event(event);
+        if let Some(progress) = &progress {
+            progress.analysed(bytes, &analysis);
+        }
+    })?;
     run.remarks.extend(unseen(options, named));
     let findings = analysis.finish();
+    drop(progress);
     let info = RunInfo {
         program: program.path.to_string_lossy().into_owned(),
         args: program.argv.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect(),
@@ -75,7 +85,8 @@ fn analyse(
     if let Some(json) = &mut json {
         json.write(fpgrind_report::render(&report, Format::Json));
     }
-    summary.write(&fpgrind_report::summary(&report));
+    let look = summary.look(options.color);
+    summary.write(&fpgrind_report::summary(&report, look, options.verbose));
     Ok(judged(run.end, &report, options))
 }
 
@@ -122,8 +133,12 @@ fn translate(
     logging: Option<Logging>,
     consumer: impl FnMut(Event<'_>),
 ) -> Result<Run, Failure> {
-    let run_options =
-        fpgrind_dbt::Options { logging, follow: options.follow_children.into(), cache_bytes: options.cache_size };
+    let run_options = fpgrind_dbt::Options {
+        logging,
+        follow: options.follow_children.into(),
+        cache_bytes: options.cache_size,
+        gauge: Some(&progress::GAUGE),
+    };
     let run = fpgrind_dbt::run(program, &run_options, consumer).map_err(|error| Failure::own(error.to_string()))?;
     if options.statistics {
         say(&format!("{} requests, {:.6} s", run.requests, run.asking.as_secs_f64()));

@@ -234,6 +234,16 @@ fn the_repaired_plotter_is_clean_and_right() {
 }
 
 #[test]
+fn what_a_large_expression_has_again_and_again_its_core_says_once() {
+    for_each_build("tests/guests/report/seventh.c", |report| {
+        // What the core evaluates to is compared with the claims of every report.
+        let cores = std::fs::read_to_string(report.folder.join("causes.fpcore")).expect("causes.fpcore is written");
+        assert!(cores.contains(" (let* ([t1 (* "), "{}: {cores}", report.of);
+        assert!(report.causes().iter().all(|cause| !text(&cause["fpcore"]).contains("let*")), "{}", report.of);
+    });
+}
+
+#[test]
 fn a_sine_and_a_cosine_computed_by_one_call_are_two_operations() {
     for_each_build("tests/guests/sincos.c", |report| {
         let causes = report.causes_like("(- 1 (cos x))");

@@ -9,7 +9,8 @@
 
 use crate::evaluate;
 use crate::expr::{Expr, is_in_fpcore};
-use crate::findings::{Ranges, Variable};
+use crate::findings::{self, Ranges, Variable};
+use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
@@ -46,6 +47,8 @@ struct Position {
     children: SmallVec<[usize; 3]>,
     /// The first position that had the same value in every erroneous execution so far.
     class: usize,
+    /// Where the operation is, if it is always the same one.
+    place: Option<LocationId>,
     /// The result of an earlier turn of a loop.
     carried: bool,
     seen: Ranges,
@@ -90,6 +93,7 @@ impl Generaliser {
                         continue;
                     }
                     positions[at].shape = Shape::Operation(nodes[handle].operator, nodes[handle].ty);
+                    positions[at].place = Some(nodes[handle].at);
                     for arg in nodes.args(handle) {
                         let child = positions.len();
                         positions[at].children.push(child);
@@ -174,6 +178,8 @@ impl Generaliser {
         if !matches {
             self.make_variable(at);
         }
+        let place = shown.map(|node| nodes[node].at);
+        self.positions[at].place = place.filter(|place| self.positions[at].place == Some(*place));
         for (i, arg) in shown.into_iter().flat_map(|node| nodes.args(node)).enumerate() {
             self.meet_at(self.positions[at].children[i], nodes.shown(arg), nodes);
         }
@@ -232,7 +238,7 @@ impl Generaliser {
     fn expression_at(&self, at: usize, cut: &[bool], variables: &mut Vec<usize>) -> Expr {
         let position = &self.positions[at];
         match position.shape {
-            Shape::Operation(operator, ty) if at == 0 || !cut[position.class] && is_in_fpcore(operator) => {
+            Shape::Operation(operator, ty) if self.is_shown(at, cut) => {
                 let args = position.children.iter().map(|child| self.expression_at(*child, cut, variables)).collect();
                 Expr::Op { operator, ty, args }
             }
@@ -244,6 +250,15 @@ impl Generaliser {
                     variables.len() - 1
                 }))
             }
+        }
+    }
+
+    /// Is it an operation that the expression shows, if its place is reached?
+    fn is_shown(&self, at: usize, cut: &[bool]) -> bool {
+        let position = &self.positions[at];
+        match position.shape {
+            Shape::Operation(operator, _) => at == 0 || !cut[position.class] && is_in_fpcore(operator),
+            _ => false,
         }
     }
 
@@ -298,11 +313,7 @@ impl Generaliser {
         let mut pending = vec![0];
         while let Some(at) = pending.pop() {
             let position = &self.positions[at];
-            let is_shown = match position.shape {
-                Shape::Operation(operator, _) => at == 0 || !self.cut[position.class] && is_in_fpcore(operator),
-                _ => false,
-            };
-            if is_shown {
+            if self.is_shown(at, &self.cut) {
                 classes.push(position.class);
                 pending.extend(&position.children);
             }
@@ -373,6 +384,36 @@ impl Generaliser {
         Some(Expr::Op { operator, ty, args }.infix(&names))
     }
 
+    /// Where the operations of the expression are, and nothing for its variables and numbers: arguments before what is made of them.
+    pub fn places(&self) -> Vec<Option<LocationId>> {
+        let mut places = Vec::new();
+        self.places_at(0, &mut places);
+        places
+    }
+
+    fn places_at(&self, at: usize, places: &mut Vec<Option<LocationId>>) {
+        let position = &self.positions[at];
+        let is_shown = self.is_shown(at, &self.cut);
+        if is_shown {
+            position.children.iter().for_each(|child| self.places_at(*child, places));
+        }
+        places.push(position.place.filter(|_| is_shown));
+    }
+
+    /// The executions that are kept, each once.
+    pub fn observed(&self) -> Vec<findings::Sample> {
+        let (_, variables) = self.expression(&self.cut);
+        let mut observed: Vec<findings::Sample> = Vec::new();
+        for sample in self.samples() {
+            let inputs: Vec<Number> = variables.iter().map(|at| sample.values[*at]).collect();
+            let is_same = |other: &findings::Sample| inputs.iter().zip(&other.inputs).all(|(a, b)| a.is_same(b));
+            if !observed.iter().any(is_same) {
+                observed.push(findings::Sample { inputs, bits: sample.bits });
+            }
+        }
+        observed
+    }
+
     /// Bits of error that the expression shows on the recorded values, at worst.
     pub fn reproduced_bits<R: Real>(&self, precision: u32, mode: Mode) -> f64 {
         self.reproduced_with::<R>(&self.cut, precision, mode)
@@ -400,6 +441,7 @@ impl Position {
             shape: Shape::Variable,
             children: SmallVec::new(),
             class: 0,
+            place: None,
             carried: false,
             seen: Ranges::default(),
             erroneous: Ranges::default(),

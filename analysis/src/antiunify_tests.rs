@@ -182,3 +182,32 @@ fn depth_and_size_are_bounded() {
 fn variables_never_run_out_of_names() {
     assert_eq!([0, 2, 3, 25, 26].map(name), ["x", "z", "a", "w", "x1"]);
 }
+
+#[test]
+fn operations_have_a_place_while_all_executions_have_them_there() {
+    let tree = |x: f64, sum: u32| {
+        let sum = op_at(sum, Operator::Add, &[&data(x), &number(1.0)]);
+        let root = op_at(3, Operator::Sqrt, &[&sum]);
+        op_at(4, Operator::Sub, &[&root, &data(x)])
+    };
+    let places = |trees: &[Tree]| generalise(trees).0.places();
+    let [sum, root, difference] = [1, 3, 4].map(|pc| Some(LocationId(pc)));
+    // x, 1, x + 1, its root, x, the difference.
+    assert_eq!(places(&[tree(2.0, 1), tree(3.0, 1)]), [None, None, sum, root, None, difference]);
+    assert_eq!(places(&[tree(2.0, 1), tree(3.0, 2)]), [None, None, None, root, None, difference]);
+    // What has become a variable is no operation any more.
+    let other = op_at(4, Operator::Sub, &[&op_at(3, Operator::Sqrt, &[&data(5.0)]), &data(5.0)]);
+    assert_eq!(places(&[tree(2.0, 1), other]), [None, root, None, difference]);
+}
+
+#[test]
+fn executions_are_kept_with_the_values_of_the_variables() {
+    let trees: Vec<Tree> = (1..=3).map(|x| op_at(4, Operator::Sub, &[&data(x as f64), &number(1.0)])).collect();
+    let (general, _) = generalise(&trees);
+    let observed: Vec<(f64, f64)> =
+        general.observed().iter().map(|sample| (sample.inputs[0].to_f64(), sample.bits)).collect();
+    // Number 1 and 2, and the worst.
+    assert_eq!(observed, [(1.0, 0.0), (2.0, 1.0), (3.0, 2.0)]);
+    let again: Vec<Tree> = (0..3).map(|_| trees[0]).collect();
+    assert_eq!(generalise(&again).0.observed().len(), 1);
+}

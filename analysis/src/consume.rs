@@ -26,6 +26,7 @@ pub struct Analysis(Box<dyn Consume>);
 trait Consume {
     fn event(&mut self, event: Event<'_>);
     fn operations(&self) -> u64;
+    fn causes(&self) -> usize;
     fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow>;
     fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow>;
     fn finish(self: Box<Self>) -> Findings;
@@ -46,6 +47,11 @@ impl Analysis {
     /// Operations on floats shadowed so far.
     pub fn operations(&self) -> u64 {
         self.0.operations()
+    }
+
+    /// Causes of wrong results so far.
+    pub fn causes(&self) -> usize {
+        self.0.causes()
     }
 
     /// The shadow of the float in a place of a thread, if it has one.
@@ -139,6 +145,10 @@ impl<R: Real> Consume for Consumer<R> {
 
     fn operations(&self) -> u64 {
         self.books.operations.count
+    }
+
+    fn causes(&self) -> usize {
+        finish::candidates(&self.books).len()
     }
 
     fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {

@@ -3,6 +3,7 @@
 
 use crate::error;
 use crate::expr::Expr;
+use crate::findings::Step;
 use crate::format::is_within;
 use crate::mode::{Mode, Target};
 use crate::native;
@@ -37,23 +38,8 @@ impl Expr {
             Expr::Var(number) => input(inputs, *number),
             Expr::Num(value) => *value,
             Expr::Op { operator, ty, args } => {
-                let mut args: Vec<Number> =
-                    args.iter().map(|arg| arg.evaluate_float::<R>(inputs, precision, mode)).collect();
-                // A cast that widens is not shown in expressions. Of instructions only a cast takes another format than it gives.
-                if *operator != Operator::Cast {
-                    let narrow = args.iter_mut().filter(|arg| is_within(arg.ty, *ty));
-                    narrow.for_each(|arg| *arg = arg.to(*ty));
-                }
-                let from = args.first().map_or(*ty, |arg| arg.ty);
-                let is_instruction = *operator == Operator::Cast || args.iter().all(|arg| arg.ty == *ty);
-                let bits: Vec<u128> = args.iter().map(|arg| arg.bits).collect();
-                let native = is_instruction.then(|| native::apply(*operator, from, *ty, &bits, mode)).flatten();
-                let result = native.unwrap_or_else(|| {
-                    let args: Vec<R> = args.iter().map(|arg| R::exactly(precision, *arg)).collect();
-                    let real = R::compute(*operator, &args.iter().collect::<Vec<_>>(), precision);
-                    real.rounded(mode.target(*operator, from, *ty))
-                });
-                Number::new(*ty, result)
+                let args = args.iter().map(|arg| arg.evaluate_float::<R>(inputs, precision, mode)).collect();
+                apply_to_floats::<R>(*operator, *ty, args, precision, mode)
             }
         }
     }
@@ -65,6 +51,67 @@ impl Expr {
             _ => Target::nearest(self.ty()),
         }
     }
+}
+
+/// An operation on floats.
+fn apply_to_floats<R: Real>(operator: Operator, ty: Type, mut args: Vec<Number>, precision: u32, mode: Mode) -> Number {
+    // A cast that widens is not shown in expressions. Of instructions only a cast takes another format than it gives.
+    if operator != Operator::Cast {
+        let narrow = args.iter_mut().filter(|arg| is_within(arg.ty, ty));
+        narrow.for_each(|arg| *arg = arg.to(ty));
+    }
+    let from = args.first().map_or(ty, |arg| arg.ty);
+    let is_instruction = operator == Operator::Cast || args.iter().all(|arg| arg.ty == ty);
+    let bits: Vec<u128> = args.iter().map(|arg| arg.bits).collect();
+    let native = is_instruction.then(|| native::apply(operator, from, ty, &bits, mode)).flatten();
+    let result = native.unwrap_or_else(|| {
+        let args: Vec<R> = args.iter().map(|arg| R::exactly(precision, *arg)).collect();
+        let real = R::compute(operator, &args.iter().collect::<Vec<_>>(), precision);
+        real.rounded(mode.target(operator, from, ty))
+    });
+    Number::new(ty, result)
+}
+
+/// Every part of the expression on these inputs, arguments before what is made of them.
+pub fn steps<R: Real>(expr: &Expr, inputs: &[Number], precision: u32, mode: Mode) -> Vec<Step> {
+    let mut steps = Vec::new();
+    take_steps::<R>(expr, inputs, precision, mode, &mut steps);
+    steps
+}
+
+/// The real and the number of the step that it became.
+fn take_steps<R: Real>(
+    expr: &Expr,
+    inputs: &[Number],
+    precision: u32,
+    mode: Mode,
+    steps: &mut Vec<Step>,
+) -> (R, usize) {
+    let (real, step) = match expr {
+        Expr::Var(number) => exact_step(precision, input(inputs, *number)),
+        Expr::Num(value) => exact_step(precision, *value),
+        Expr::Op { operator, ty, args } => {
+            let (reals, numbers): (Vec<R>, Vec<usize>) =
+                args.iter().map(|arg| take_steps::<R>(arg, inputs, precision, mode, steps)).unzip();
+            let real = R::compute(*operator, &reals.iter().collect::<Vec<_>>(), precision);
+            let applied_to = |of: fn(&Step) -> Number| {
+                let args = numbers.iter().map(|number| of(&steps[*number])).collect();
+                apply_to_floats::<R>(*operator, *ty, args, precision, mode)
+            };
+            let target = expr.target(mode);
+            let correct = Number::new(*ty, real.rounded(target));
+            let error = |number: Number| error::bits(error::ulps_of(target, number.bits, correct.bits));
+            let computed = applied_to(|step| step.computed);
+            let local_bits = error(applied_to(|step| step.correct));
+            (real, Step { location: None, computed, correct, bits: error(computed), local_bits })
+        }
+    };
+    steps.push(step);
+    (real, steps.len() - 1)
+}
+
+fn exact_step<R: Real>(precision: u32, value: Number) -> (R, Step) {
+    (R::exactly(precision, value), Step { location: None, computed: value, correct: value, bits: 0.0, local_bits: 0.0 })
 }
 
 fn input(inputs: &[Number], number: usize) -> Number {
@@ -112,5 +159,21 @@ mod tests {
         assert_eq!(error_bits::<Mpfr>(&lost_one(Type::F64), &[1e9.into()], 256, Mode::default()), 0.0);
         assert!(error_bits::<Mpfr>(&lost_one(Type::F64), &[1e17.into()], 256, Mode::default()) > 60.0);
         assert!((25.0..32.0).contains(&error_bits::<Mpfr>(&lost_one(Type::F32), &[1e9.into()], 256, Mode::default())));
+    }
+
+    #[test]
+    fn an_error_arises_in_one_step_and_grows_in_another() {
+        let at = |x: f64| steps::<Mpfr>(&lost_one(Type::F64), &[x.into()], 256, Mode::default());
+        // x, 1, x + 1, x, (x + 1) - x: the sum drops the one, by half a unit in its last place; the difference shows that.
+        let [x, one, sum, again, difference] = at(1e16)[..] else { panic!("a step for each part") };
+        assert_eq!((x, one.computed, again), (x, 1.0.into(), x));
+        assert_eq!((x.bits, x.local_bits, one.bits), (0.0, 0.0, 0.0));
+        assert_eq!((sum.computed, sum.bits), (1e16.into(), 0.0));
+        assert_eq!((difference.computed, difference.correct), (0.0.into(), 1.0.into()));
+        assert!(difference.bits > 60.0 && difference.local_bits == difference.bits);
+        let twice = Expr::Op { operator: Operator::Mul, ty: Type::F64, args: vec![lost_one(Type::F64), Expr::Var(0)] };
+        let last = *steps::<Mpfr>(&twice, &[1e16.into()], 256, Mode::default()).last().expect("has steps");
+        assert!(last.bits > 60.0 && last.local_bits == 0.0, "a product only passes the error on: {last:?}");
+        assert_eq!(last.bits, error_bits::<Mpfr>(&twice, &[1e16.into()], 256, Mode::default()));
     }
 }

@@ -46,6 +46,33 @@ pub struct Cause {
     pub reproduced_bits: f64,
     /// Indices into [`Findings::spots`], those with most error first.
     pub reaches: Vec<usize>,
+    /// Executions with their error, of all that there were.
+    pub samples: Vec<Sample>,
+    /// How the error comes about at the worst inputs: one for each variable, number and operation in `expr`, arguments before
+    /// what is made of them.
+    pub steps: Vec<Step>,
+}
+
+/// An execution of a cause's operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// One for each variable.
+    pub inputs: Vec<Number>,
+    /// Its local error.
+    pub bits: f64,
+}
+
+/// A part of an expression, evaluated in floats and in reals on the same inputs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Of an operation, if all executions have it in one place.
+    pub location: Option<Location>,
+    pub computed: Number,
+    /// The real, rounded to the format of the other.
+    pub correct: Number,
+    /// The error of `computed`, and how much of it there would be if the arguments were right.
+    pub bits: f64,
+    pub local_bits: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

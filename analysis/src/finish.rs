@@ -2,15 +2,18 @@
 
 use crate::antiunify::Generaliser;
 use crate::consume::{Books, Consumer};
+use crate::evaluate;
 use crate::findings::{Cause, Findings, Spot, SpotKind};
-use crate::location::{Location, Locations};
+use crate::location::Locations;
 use crate::mpfr::Mpfr;
+use crate::number::Number;
 use crate::real::Real;
 use crate::site::{Site, State};
 use crate::spots::SpotState;
 
 pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     let Consumer { guests, books, .. } = analysis;
+    let candidates = candidates(&books);
     let Books { mut operations, spots, locations, mut totals, check_failures, .. } = books;
     totals.operations = operations.count;
     (totals.processes, totals.threads) = (guests.processes_begun, guests.threads_begun);
@@ -20,9 +23,6 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
     let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &locations)).collect();
 
-    let mut candidates: Vec<u32> = influences.concat();
-    candidates.sort_unstable();
-    candidates.dedup();
     let mut causes: Vec<(u32, Cause)> = candidates
         .into_iter()
         .filter_map(|candidate| {
@@ -30,8 +30,7 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
                 (0..spots.len()).filter(|spot| influences[*spot].contains(&candidate)).collect();
             reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
             let site = operations.sites.get_mut(candidate as usize)?;
-            let location = locations.get(site.key.at);
-            Some((candidate, cause(site, location, precision, reaches)?))
+            Some((candidate, cause(site, &locations, precision, reaches)?))
         })
         .collect();
     causes.sort_by(|(_, a), (_, b)| {
@@ -46,6 +45,16 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     Findings { causes, spots, totals, files: locations.files, modules: locations.modules, check_failures }
 }
 
+/// The operations that wrong results go back to.
+pub fn candidates<R: Real>(books: &Books<R>) -> Vec<u32> {
+    let spots = books.spots.spots.iter().filter(|spot| spot.count > 0);
+    let influences = spots.flat_map(|spot| books.operations.sets.members(spot.influences));
+    let mut candidates: Vec<u32> = influences.copied().collect();
+    candidates.sort_unstable();
+    candidates.dedup();
+    candidates
+}
+
 /// Bits lost in outputs that a cause reaches, over all of them.
 fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     let outputs =
@@ -53,12 +62,17 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
 }
 
-fn cause(site: &mut Site, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+fn cause(site: &mut Site, locations: &Locations, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
     let State::Candidate(candidate) = &mut site.state else { return None };
     candidate.general.shorten::<Mpfr>(precision, candidate.mode);
     let (expr, variables) = candidate.general.generalisation();
+    let worst: Vec<Number> = variables.iter().map(|variable| variable.worst).collect();
+    let mut steps = evaluate::steps::<Mpfr>(&expr, &worst, precision, candidate.mode);
+    for (step, place) in steps.iter_mut().zip(candidate.general.places()) {
+        step.location = place.map(|place| locations.get(place));
+    }
     Some(Cause {
-        location,
+        location: locations.get(site.key.at),
         operator: site.key.operator,
         ty: site.key.ty,
         expr,
@@ -72,6 +86,8 @@ fn cause(site: &mut Site, location: Location, precision: u32, reaches: Vec<usize
         correct: candidate.correct,
         reproduced_bits: candidate.general.reproduced_bits::<Mpfr>(precision, candidate.mode),
         reaches,
+        samples: candidate.general.observed(),
+        steps,
     })
 }
 

@@ -47,7 +47,7 @@ mod trace;
 pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
 pub use expr::{Expr, is_in_fpcore, precision};
-pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Spot, SpotKind, Totals, Variable};
+pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Sample, Spot, SpotKind, Step, Totals, Variable};
 pub use location::Location;
 pub use number::{Decimal, MAX_DIGITS, Number};
 

@@ -54,7 +54,7 @@ use fpgrind_analysis::log::Event;
 use fpgrind_wrappers::OUTPUT_NAMES;
 use log::Publisher;
 use service::{Statistics, WentNative};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tracer::Tracer;
@@ -78,6 +78,23 @@ pub struct Options {
     pub follow: Follow,
     /// Bytes of translated code to keep for a neighbourhood of code: for tests.
     pub cache_bytes: Option<u64>,
+    /// Where to tell how it goes.
+    pub gauge: Option<&'static Gauge>,
+}
+
+/// What can be known while the program runs.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    /// The program's process, once there is one.
+    pub pid: AtomicI32,
+    /// Bytes of log that were handed over to be consumed.
+    pub logged: AtomicU64,
+}
+
+impl Gauge {
+    pub const fn new() -> Gauge {
+        Gauge { pid: AtomicI32::new(0), logged: AtomicU64::new(0) }
+    }
 }
 
 /// How it ran.
@@ -96,7 +113,8 @@ pub struct Run {
 /// Runs a program to its end. The consumer gets the log, on the calling thread, while the program runs.
 pub fn run(program: &Program, options: &Options, consumer: impl FnMut(Event<'_>)) -> Result<Run, Error> {
     keep_heap_together();
-    let (publisher, subscription) = log::channel_of_log(options.logging.is_some_and(|logging| logging.discard));
+    let (publisher, subscription) =
+        log::channel_of_log(options.logging.is_some_and(|logging| logging.discard), options.gauge);
     std::thread::scope(|scope| {
         let supervisor = scope.spawn(|| {
             let _ending = publisher.ending();
@@ -124,6 +142,9 @@ fn supervise(program: &Program, options: &Options, publisher: Publisher) -> Resu
     let arena = Arena::new().map_err(|error| Error::Os("make shared memory", error))?;
     let launched = launch::launch(program, &arena, options, &publisher)?;
     let main = launched.tid;
+    if let Some(gauge) = options.gauge {
+        gauge.pid.store(main, Ordering::Relaxed);
+    }
     let _keyboard = keyboard::left_to_the_guest();
     if options.logging.is_some() {
         for (number, name) in OUTPUT_NAMES.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! The way of the log from the guests to its consumer.
 
+use crate::Gauge;
 use crate::ring::Chunk;
 use fpgrind_analysis::log::Event;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,6 +27,7 @@ pub struct Publisher {
     next_block: Arc<AtomicU32>,
     /// Nobody wants to see records.
     discard: bool,
+    gauge: Option<&'static Gauge>,
 }
 
 #[derive(Default)]
@@ -57,11 +59,11 @@ pub struct Subscription {
     credits: Arc<Credits>,
 }
 
-pub fn channel_of_log(discard: bool) -> (Publisher, Subscription) {
+pub fn channel_of_log(discard: bool, gauge: Option<&'static Gauge>) -> (Publisher, Subscription) {
     let (sender, receiver) = channel();
     let credits = Arc::new(Credits::default());
     let next_block = Arc::new(AtomicU32::new(1));
-    (Publisher { sender, credits: credits.clone(), next_block, discard }, Subscription { receiver, credits })
+    (Publisher { sender, credits: credits.clone(), next_block, discard, gauge }, Subscription { receiver, credits })
 }
 
 impl Publisher {
@@ -88,12 +90,20 @@ impl Publisher {
         let mut flow = self.credits.changed.wait_while(lock, full).unwrap_or_else(PoisonError::into_inner);
         flow.in_flight += 1;
         drop(flow);
+        self.count(bytes.len());
         let _ = self.sender.send(Message::Records { thread, bytes });
     }
 
     pub fn send_chunk(&self, thread: u32, chunk: Chunk) {
         if !self.discard {
+            self.count(chunk.len);
             let _ = self.sender.send(Message::Chunk { thread, chunk });
+        }
+    }
+
+    fn count(&self, bytes: usize) {
+        if let Some(gauge) = self.gauge {
+            gauge.logged.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     }
 

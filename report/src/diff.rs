@@ -4,7 +4,7 @@
 //! said of it, so that an edit above a line does not make its cause new. Suppressed causes are left out.
 
 use crate::numbers::{bits, count, counted};
-use crate::{Report, Site, ids, names, text};
+use crate::{Report, Site, ids, names, words};
 use fpgrind_analysis::{CauseKind, SpotKind};
 use serde::Serialize;
 use std::fmt::Write;
@@ -123,19 +123,19 @@ fn items(report: &Report) -> Vec<Item> {
                 CauseKind::Invalid => "gives NaN".into(),
                 CauseKind::Flushed => "flushes subnormal numbers to zero".into(),
             },
-            reaches: text::reached(report, cause),
+            reaches: words::reached(report, cause),
         };
         Item { id, likeness: likeness(&site, &what), what, site: site.full(), damage }
     });
     let results = spots.iter().zip(ids::spots(report)).filter(|(spot, _)| spot.wrong > 0 && spot.causes.is_empty());
     let results = results.map(|(spot, id)| {
         let site = report.sites.spot(spot);
-        let what = text::spot_noun(spot, "a ");
+        let what = words::spot_noun(spot, "a ");
         let is_output = matches!(spot.kind, SpotKind::Output { .. });
         let damage = Damage {
             max_bits: spot.max_bits,
             output_bits: if is_output { spot.max_bits } else { 0.0 },
-            loses: format!("is wrong without a single cause ({})", text::extent(spot)),
+            loses: format!("is wrong without a single cause ({})", words::extent(spot)),
             reaches: None,
         };
         Item { id, likeness: likeness(&site, &what), what, site: site.full(), damage }

@@ -2,7 +2,9 @@
 
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis::log::Module;
-use fpgrind_analysis::{Cause, CauseKind, Expr, Findings, Location, Ranges, Spot, SpotKind, Totals, Variable};
+use fpgrind_analysis::{
+    Cause, CauseKind, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind, Step, Totals, Variable,
+};
 use fpgrind_ir::{Cond, Operator, Type};
 
 pub const CSQRT: u64 = 0x40_1136;
@@ -97,7 +99,29 @@ pub fn cause() -> Cause {
         correct: 1.92256903e-23.into(),
         reproduced_bits: 53.0,
         reaches: vec![0, 1],
+        samples: vec![sample(0.2499, 3.1e-12, 53.0), sample(1.2e-4, -8.7e-9, 12.5), sample(-0.5, 0.0, 0.0)],
+        // x x mul y y mul add sqrt x sub
+        steps: vec![
+            step(0.2499, 0.2499, 0.0, 0.0),
+            step(0.2499, 0.2499, 0.0, 0.0),
+            step(0.06245001, 0.06245001, 0.0, 0.0),
+            step(3.1e-12, 3.1e-12, 0.0, 0.0),
+            step(3.1e-12, 3.1e-12, 0.0, 0.0),
+            step(9.61e-24, 9.61e-24, 0.0, 0.0),
+            step(0.06245001, 0.06245001, 0.0, 0.0),
+            step(0.2499, 0.2499f64.next_up(), 1.0, 0.0),
+            step(0.2499, 0.2499, 0.0, 0.0),
+            step(0.0, 1.92256903e-23, 53.0, 0.0),
+        ],
     }
+}
+
+fn sample(x: f64, y: f64, bits: f64) -> Sample {
+    Sample { inputs: vec![x.into(), y.into()], bits }
+}
+
+fn step(computed: f64, correct: f64, bits: f64, local_bits: f64) -> Step {
+    Step { location: None, computed: computed.into(), correct: correct.into(), bits, local_bits }
 }
 
 /// The example of the design: a plotter with a textbook complex square root.

@@ -1,10 +1,15 @@
 //! The causes as FPCore 2.0, for Herbie and its relatives: <https://fpbench.org/spec/fpcore-2.0.html>.
 
+mod sharing;
+
 use crate::Report;
 use crate::names::{infix, names};
 use crate::numbers::exact;
 use crate::ranges::pieces;
 use fpgrind_analysis::{Cause, CauseKind, Variable, is_in_fpcore, precision};
+
+/// A longer line is broken.
+const WIDTH: usize = 100;
 
 pub fn render(report: &Report) -> String {
     let report = &*report.visible();
@@ -13,24 +18,21 @@ pub fn render(report: &Report) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        match cause.kind {
-            CauseKind::Inaccurate if is_in_fpcore(cause.operator) => text += &core(report, cause),
-            _ => {
-                let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
-                let what = match cause.kind {
-                    CauseKind::Flushed => "flushes subnormal numbers to zero",
-                    CauseKind::Invalid => "gives NaN",
-                    CauseKind::Inaccurate => "is a function that FPCore does not have",
-                };
-                text += &format!(
-                    "; {} in {} {what}: there is nothing to rewrite\n",
-                    printable(&expression),
-                    printable(&site)
-                );
-            }
-        }
+        text += &entry(report, cause);
     }
     text
+}
+
+/// A cause's core, or a comment that says why there is none.
+pub fn entry(report: &Report, cause: &Cause) -> String {
+    let what = match cause.kind {
+        CauseKind::Inaccurate if is_in_fpcore(cause.operator) => return core(report, cause),
+        CauseKind::Inaccurate => "is a function that FPCore does not have",
+        CauseKind::Flushed => "flushes subnormal numbers to zero",
+        CauseKind::Invalid => "gives NaN",
+    };
+    let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
+    format!("; {} in {} {what}: there is nothing to rewrite\n", printable(&expression), printable(&site))
 }
 
 fn core(report: &Report, cause: &Cause) -> String {
@@ -40,7 +42,10 @@ fn core(report: &Report, cause: &Cause) -> String {
     let pre = match conditions.as_slice() {
         [] => String::new(),
         [condition] => format!(" :pre {condition}\n"),
-        _ => format!(" :pre (and {})\n", conditions.join(" ")),
+        _ => {
+            let line = format!(" :pre (and {})\n", conditions.join(" "));
+            if line.len() <= WIDTH { line } else { format!(" :pre (and {})\n", conditions.join("\n           ")) }
+        }
     };
     let ends = cause.variables.iter().filter_map(|variable| {
         let ended = printable(variable.stands_for.as_ref()?);
@@ -53,7 +58,7 @@ fn core(report: &Report, cause: &Cause) -> String {
         quoted(&site),
         precision(cause.ty),
         cause.max_bits,
-        cause.expr.fpcore(&names, cause.ty),
+        sharing::body(&cause.expr, &names, cause.ty),
     )
 }
 

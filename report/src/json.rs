@@ -4,7 +4,8 @@
 //! changes its meaning or goes, while new fields may come without that. How numbers are written is told in [`values`]. All
 //! that the other formats show is here, so that they can be made again ([`read`]).
 
-mod postfix;
+mod observed;
+pub mod postfix;
 mod read;
 mod values;
 
@@ -12,6 +13,7 @@ use crate::names::{UNNAMED, infix, names};
 use crate::{Report, Site, ids};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::{CauseKind, SpotKind, precision};
+use observed::{Sample, Step};
 pub use read::read;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -105,6 +107,12 @@ struct Cause {
     reproduced_bits: Number,
     /// Indices into `spots`, most error first.
     reaches: Vec<usize>,
+    /// Executions, of all that there were.
+    #[serde(default)]
+    samples: Vec<Sample>,
+    /// At the worst inputs: one for each word of `postfix`.
+    #[serde(default)]
+    steps: Vec<Step>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -303,6 +311,8 @@ impl Cause {
             correct: Float::of(cause.correct),
             reproduced_bits: Number(cause.reproduced_bits),
             reaches: cause.reaches.clone(),
+            samples: cause.samples.iter().map(Sample::of).collect(),
+            steps: cause.steps.iter().map(|step| Step::of(report, step)).collect(),
         }
     }
 }

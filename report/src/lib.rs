@@ -7,9 +7,11 @@
 
 mod diff;
 mod fpcore;
+mod html;
 mod ids;
 mod json;
 mod limit;
+mod look;
 mod merge;
 mod names;
 mod numbers;
@@ -18,10 +20,12 @@ mod sarif;
 mod suppress;
 mod symbolise;
 mod text;
+mod words;
 
 pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;
 pub use limit::exceeding;
+pub use look::Look;
 pub use suppress::{Suppressions, entries_for};
 pub use symbolise::{Site, Sites};
 
@@ -67,9 +71,9 @@ impl Report {
     }
 }
 
-/// What the terminal shows when the program has ended.
-pub fn summary(report: &Report) -> String {
-    text::summary(report)
+/// What is shown when the program has ended; everything if it is to be verbose.
+pub fn summary(report: &Report, look: Look, verbose: bool) -> String {
+    text::summary(report, look, verbose)
 }
 
 /// What a report can be written as.
@@ -79,10 +83,11 @@ pub enum Format {
     Json,
     Fpcore,
     Sarif,
+    Html,
 }
 
 impl Format {
-    pub const ALL: [Format; 4] = [Format::Text, Format::Json, Format::Fpcore, Format::Sarif];
+    pub const ALL: [Format; 5] = [Format::Text, Format::Json, Format::Fpcore, Format::Sarif, Format::Html];
 
     /// In the report's folder.
     pub fn file_name(self) -> &'static str {
@@ -91,6 +96,7 @@ impl Format {
             Format::Json => "report.json",
             Format::Fpcore => "causes.fpcore",
             Format::Sarif => "report.sarif",
+            Format::Html => "report.html",
         }
     }
 }
@@ -101,6 +107,7 @@ pub fn render(report: &Report, format: Format) -> io::Result<String> {
         Format::Json => json::render(report),
         Format::Fpcore => Ok(fpcore::render(report)),
         Format::Sarif => sarif::render(report),
+        Format::Html => Ok(html::render(report)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether a program's outputs are as accurate as somebody asks for.
 
 use crate::numbers::{bits, counted};
-use crate::{Report, text};
+use crate::{Report, words};
 use fpgrind_analysis::{Spot, SpotKind};
 
 /// `2 outputs lose more than 20 bits, the worst of them printf %f at plot.c:61 (62.0 bits)`; nothing if none does. NaN where it is
@@ -15,7 +15,7 @@ pub fn exceeding(report: &Report, limit: f64) -> Option<String> {
     let failed: Vec<&Spot> = outputs.filter(|spot| lost(spot) > limit && !report.is_excused(spot)).collect();
     let worst = failed.iter().max_by(|a, b| lost(a).total_cmp(&lost(b)))?;
     let outputs = counted(failed.len() as u64, "output loses", "outputs lose");
-    let place = format!("{} at {}", text::spot_noun(worst, ""), report.sites.spot(worst).short());
+    let place = format!("{} at {}", words::spot_noun(worst, ""), report.sites.spot(worst).short());
     let extent = if lost(worst).is_infinite() { "NaN".into() } else { bits(worst.max_bits) };
     Some(format!("{outputs} more than {limit} bits, the worst of them {place} ({extent})"))
 }

@@ -58,9 +58,11 @@ fn absorb(into: &mut Cause, other: Cause) {
     into.erroneous += other.erroneous;
     into.reproduced_bits = into.reproduced_bits.max(other.reproduced_bits);
     into.reaches.extend(other.reaches);
+    into.samples.extend(other.samples);
     let is_worse = other.max_bits > into.max_bits;
     if is_worse {
         (into.max_bits, into.computed, into.correct) = (other.max_bits, other.computed, other.correct);
+        into.steps = other.steps;
     }
     for (variable, other) in into.variables.iter_mut().zip(other.variables) {
         absorb_variable(variable, other, is_worse);

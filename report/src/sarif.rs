@@ -3,7 +3,7 @@
 //! A cause is a result at its source line, with the way to the places that it reaches as code flows. A wrong output without a
 //! single cause is a result at the output. What fpgrind calls an id is the fingerprint by which a result is known again.
 
-use crate::{Report, Site, ids, names, text};
+use crate::{Report, Site, ids, names, words};
 use fpgrind_analysis::{Cause, CauseKind, Spot, SpotKind};
 use fpgrind_ir::Type;
 use serde_json::{Value, json};
@@ -101,8 +101,8 @@ fn of_cause(report: &Report, cause: &Cause, id: &str) -> Value {
         CauseKind::Invalid => 1,
         CauseKind::Flushed => 2,
     };
-    let mut message = format!("{} {}", names::infix(cause), text::damage(report, cause));
-    if let Some(reached) = text::reached(report, cause) {
+    let mut message = format!("{} {}", names::infix(cause), words::damage(report, cause));
+    if let Some(reached) = words::reached(report, cause) {
         message += &format!("; it reaches {reached}");
     }
     let spots: Vec<&Spot> = cause.reaches.iter().filter_map(|spot| report.findings.spots.get(*spot)).collect();
@@ -110,7 +110,7 @@ fn of_cause(report: &Report, cause: &Cause, id: &str) -> Value {
     let flows: Vec<Value> = spots
         .iter()
         .map(|spot| {
-            let arrives = format!("{} ({})", text::spot_noun(spot, "a "), text::extent(spot));
+            let arrives = format!("{} ({})", words::spot_noun(spot, "a "), words::extent(spot));
             let to = location(report, &report.sites.spot(spot), Some(&arrives));
             let steps = [location(report, &report.sites.instruction(cause.location), Some("the error arises")), to];
             json!({"threadFlows": [{"locations": steps.map(|step| json!({"location": step}))}]})
@@ -125,7 +125,7 @@ fn of_cause(report: &Report, cause: &Cause, id: &str) -> Value {
 
 fn of_accumulation(report: &Report, spot: &Spot, id: &str) -> Value {
     let at = location(report, &report.sites.spot(spot), None);
-    result(3, level(&[spot]), &text::describe_accumulation(report, spot), at, id)
+    result(3, level(&[spot]), &words::describe_accumulation(report, spot), at, id)
 }
 
 fn result(rule: usize, level: &str, message: &str, location: Value, id: &str) -> Value {

@@ -76,7 +76,7 @@ fn patterns_fit_as_in_a_shell() {
 #[test]
 fn what_is_suppressed_is_counted_and_not_told() {
     let report = suppressed("function:csqrt\nfunction:nowhere");
-    let text = summary(&report);
+    let text = summary(&report, crate::Look::PLAIN, false);
     assert!(text.starts_with("fpgrind: nothing inaccurate found, 1 root cause suppressed   ("), "{text}");
     assert!(!text.contains("csqrt") && text.contains("note: known.txt:2 suppresses nothing"), "{text}");
     assert_eq!(render(&report, Format::Fpcore).unwrap(), "");

@@ -103,7 +103,8 @@ impl Sites {
         let causes = findings.causes.iter().map(|cause| cause.location);
         let failures = findings.check_failures.iter().map(|failure| failure.location);
         let accumulations = findings.spots.iter().flat_map(|spot| spot.accumulated_in.iter().copied());
-        for location in causes.chain(failures).chain(accumulations) {
+        let steps = findings.causes.iter().flat_map(|cause| cause.steps.iter().filter_map(|step| step.location));
+        for location in causes.chain(failures).chain(accumulations).chain(steps) {
             sites.instructions.entry(location).or_insert_with(|| symboliser.instruction(location));
         }
         for spot in &findings.spots {

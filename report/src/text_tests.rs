@@ -1,7 +1,14 @@
 use super::*;
 use crate::fixtures::*;
-use fpgrind_analysis::{CheckFailure, Expr};
+use fpgrind_analysis::{CheckFailure, Expr, SpotKind};
 use fpgrind_ir::Operator;
+
+/// On one line what would be broken.
+const WIDE: Look = Look { width: usize::MAX, colour: false };
+
+fn summary(report: &Report) -> String {
+    super::summary(report, WIDE, false)
+}
 
 #[test]
 fn the_plotter_is_reported_as_the_design_shows_it() {
@@ -16,9 +23,49 @@ fpgrind: 1 root cause behind 2 inaccurate results   (4.1 s, 61,204,118 operation
      worst at x = 0.2499, y = 3.1e-12: computed 0, correct 1.9226e-23
      reaches printf %f at plot.c:61 (62.0 bits: prints 1, correct 2) and a branch at plot.c:40 (12 of 65,536 go the other way)
 
-details: fpgrind-plot.4711/report.txt    for Herbie: fpgrind-plot.4711/causes.fpcore
+details: fpgrind-plot.4711/report.html    for Herbie: fpgrind-plot.4711/causes.fpcore
 "
     );
+}
+
+#[test]
+fn a_narrow_terminal_gets_short_lines_with_all_that_a_wide_one_gets() {
+    let mut report = plotter();
+    report.run.notes = vec!["2 child processes ran natively, unanalysed, and that is all that is known of them".into()];
+    let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_string).collect() };
+    let narrow = super::summary(&report, Look { width: 60, colour: false }, false);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    assert_eq!(words(&narrow), words(&summary(&report).replace("csqrt (plot", "in csqrt (plot")));
+    assert!(narrow.contains("\ndetails: fpgrind-plot.4711/report.html\nfor Herbie: fpgrind"), "{narrow}");
+    let usual = super::summary(&report, Look { width: 80, colour: false }, false);
+    assert!(usual.lines().all(|line| line.chars().count() <= 80), "{usual}");
+    assert!(usual.contains("- x                                   csqrt (plot.c:24)\n"), "{usual}");
+    assert!(usual.contains("(62.0 bits: prints 1, correct 2) and a\n       branch at"), "{usual}");
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let coloured = super::summary(&plotter(), Look { width: 80, colour: true }, false);
+    let mut plain = String::new();
+    for (i, part) in coloured.split('\x1b').enumerate() {
+        plain += if i == 0 { part } else { part.split_once('m').expect("ends").1 };
+    }
+    assert_eq!(plain, super::summary(&plotter(), Look { width: 80, colour: false }, false));
+    assert!(coloured.starts_with("fpgrind: \x1b[1;31m1 root cause behind"), "{coloured}");
+    assert!(coloured.contains("loses up to \x1b[1;31m53.0 bits\x1b[0m, 31.4"), "{coloured}");
+    let clean = super::summary(&without_causes(vec![]), Look { width: 80, colour: true }, false);
+    assert!(clean.starts_with("fpgrind: \x1b[1;32mnothing inaccurate found\x1b[0m "), "{clean}");
+}
+
+#[test]
+fn a_verbose_summary_has_all_causes_and_what_was_done() {
+    let mut report = plotter();
+    report.findings.causes = vec![cause(); 23];
+    report.findings.totals.stale_shadows = 1;
+    let text = super::summary(&report, WIDE, true);
+    assert!(text.contains(" 23  sqrt") && !text.contains("more in report.txt"), "{text}");
+    assert!(text.contains("analysed 61,204,118 operations in 1,000,000 blocks of code, and 2 places"), "{text}");
+    assert!(text.contains("the history ended of 1 float that changed unseen and of 0 that"), "{text}");
 }
 
 #[test]
@@ -200,7 +247,7 @@ fn ranges_that_do_not_fit_beside_each_other_go_below_each_other() {
     let mut report = plotter();
     let third = fpgrind_analysis::Variable { name: "z".into(), ..report.findings.causes[0].variables[1].clone() };
     report.findings.causes[0].variables.push(third);
-    let text = summary(&report);
+    let text = super::summary(&report, Look::PLAIN, false);
     assert!(
         text.contains("y in [-8.7e-9, 8.7e-9] and z in [-8.7e-9, 8.7e-9]\n     (seen: x in [-1, 0.25], y"),
         "{text}"

@@ -148,8 +148,12 @@ fn the_files_of_a_report_are_written_into_a_new_folder() {
     let _ = std::fs::remove_dir_all(&dir);
     let report = fpgrind_report::Report::new(Findings::default(), RunInfo::default());
     fpgrind_report::write(&dir, &report).unwrap();
-    for file in ["report.txt", "report.json", "causes.fpcore", "report.sarif"] {
+    for file in ["report.txt", "report.json", "causes.fpcore", "report.sarif", "report.html"] {
         assert!(dir.join(file).is_file(), "{file}");
     }
-    assert!(std::fs::read_to_string(dir.join("report.txt")).unwrap().contains(&fpgrind_report::summary(&report)));
+    assert!(std::fs::read_to_string(dir.join("report.txt")).unwrap().contains(&fpgrind_report::summary(
+        &report,
+        fpgrind_report::Look::PLAIN,
+        false
+    )));
 }

@@ -3,6 +3,7 @@
 // Each test file is a program of its own and uses its own part of this.
 #![allow(dead_code)]
 
+pub mod browser;
 pub mod expression;
 pub mod guests;
 pub mod report;

@@ -88,8 +88,13 @@ impl Report {
     fn assert_can_be_made_again(&self) {
         let schema = serde_json::from_str(include_str!("../../docs/report.schema.json")).expect("the schema is JSON");
         assert_eq!(schema::violations(&schema, &self.json), Vec::<String>::new(), "{}", self.of);
-        let files =
-            [("text", "report.txt"), ("json", "report.json"), ("fpcore", "causes.fpcore"), ("sarif", "report.sarif")];
+        let files = [
+            ("text", "report.txt"),
+            ("json", "report.json"),
+            ("fpcore", "causes.fpcore"),
+            ("sarif", "report.sarif"),
+            ("html", "report.html"),
+        ];
         for (format, file) in files {
             let mut again = Command::new(FPGRIND);
             again.args(["report", "--format", format]).arg(&self.folder);

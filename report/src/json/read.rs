@@ -25,13 +25,13 @@ pub fn read(text: &str) -> Result<Report, String> {
 
 /// The places met so far.
 #[derive(Default)]
-struct Places {
+pub struct Places {
     files: Vec<PathBuf>,
     sites: Sites,
 }
 
 impl Places {
-    fn instruction(&mut self, location: &Location) -> Result<analysis::Location, String> {
+    pub fn instruction(&mut self, location: &Location) -> Result<analysis::Location, String> {
         let (at, site) = self.look_up(location)?;
         self.sites.instructions.insert(at, site);
         Ok(at)
@@ -140,6 +140,12 @@ impl Cause {
             correct: self.correct.typed(ty)?,
             reproduced_bits: self.reproduced_bits.0,
             reaches: self.reaches.clone(),
+            samples: self
+                .samples
+                .iter()
+                .map(|sample| sample.finding(&self.variables))
+                .collect::<Result<Vec<_>, _>>()?,
+            steps: self.steps.iter().map(|step| step.finding(places)).collect::<Result<Vec<_>, _>>()?,
         })
     }
 }
@@ -207,7 +213,7 @@ impl Spot {
     }
 }
 
-fn format(name: &str) -> Result<Type, String> {
+pub fn format(name: &str) -> Result<Type, String> {
     let found = Type::ALL.into_iter().find(|ty| ty.is_float() && precision(*ty) == name);
     found.ok_or_else(|| unknown("precision", name))
 }

@@ -3,7 +3,9 @@
 use super::read;
 use crate::fixtures::*;
 use crate::{Format, Report, render};
-use fpgrind_analysis::{Cause, CauseKind, CheckFailure, Expr, Location, Number, Ranges, Spot, SpotKind, Variable};
+use fpgrind_analysis::{
+    Cause, CauseKind, CheckFailure, Expr, Location, Number, Ranges, Sample, Spot, SpotKind, Step, Variable,
+};
 use fpgrind_ir::{Cond, Operator, Type};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -64,22 +66,35 @@ fn a_cause() -> impl Strategy<Value = Cause> {
     let kinds = select(vec![CauseKind::Inaccurate, CauseKind::Invalid, CauseKind::Flushed]);
     let of_format = select(FORMATS.to_vec()).prop_flat_map(|ty| (Just(ty), number(ty), number(ty)));
     let bits = (0.0..64.0, 0.0..64.0, 0.0..64.0);
-    (location(), expr(), [variable("x"), variable("y")], kinds, of_format, bits, select(vec![vec![], vec![1, 0]]))
-        .prop_map(
-            |(
-                location,
-                expr,
-                variables,
-                kind,
-                (ty, computed, correct),
-                (max_bits, average_bits, reproduced_bits),
-                reaches,
-            )| {
-                let variables = variables.into();
-                let measured = Cause { max_bits, average_bits, reproduced_bits, computed, correct, ..cause() };
-                Cause { location, expr, variables, kind, ty, reaches, ..measured }
-            },
-        )
+    let seen = (proptest::collection::vec((any::<f64>(), any::<f64>(), 0.0..64.0), 0..5), 0usize..30);
+    let reaches = select(vec![vec![], vec![1, 0]]);
+    (location(), expr(), [variable("x"), variable("y")], kinds, of_format, bits, reaches, seen).prop_map(
+        |(
+            location,
+            expr,
+            variables,
+            kind,
+            (ty, computed, correct),
+            (max_bits, average_bits, reproduced_bits),
+            reaches,
+            (seen, steps),
+        )| {
+            // Values have the formats of their variables.
+            let sample = |(x, y, bits): (f64, f64, f64)| Sample {
+                inputs: [x, y].iter().zip(&variables).map(|(v, of)| Number::from(*v).to(of.worst.ty)).collect(),
+                bits,
+            };
+            let samples = seen.into_iter().map(sample).collect();
+            let steps =
+                vec![
+                    Step { location: Some(location), computed, correct, bits: max_bits, local_bits: average_bits };
+                    steps
+                ];
+            let variables = variables.into();
+            let measured = Cause { max_bits, average_bits, reproduced_bits, computed, correct, ..cause() };
+            Cause { location, expr, variables, kind, ty, reaches, samples, steps, ..measured }
+        },
+    )
 }
 
 fn spot() -> impl Strategy<Value = Spot> {
