@@ -8,6 +8,7 @@ mod options;
 mod output;
 mod reports;
 mod run;
+mod selection;
 
 use ending::Failure;
 use options::{Misuse, Options};

@@ -49,6 +49,22 @@ pub struct Options {
     #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub max_depth: u16,
 
+    /// Analyse only code that fits: `solve*`, `file:*.f90`, `module:libvendor.so*`; the rest runs fast, and what it computes is taken for right
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+
+    /// Leave code out that fits
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+
+    /// Analyse nothing before a function that fits is entered
+    #[arg(long, value_name = "PATTERN")]
+    pub start_at: Vec<String>,
+
+    /// Analyse nothing more when a function that fits is entered
+    #[arg(long, value_name = "PATTERN")]
+    pub stop_at: Vec<String>,
+
     /// Child processes to look into: none, those forked until they execute another program, or all
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FollowChildren::Fork)]
     pub follow_children: FollowChildren,

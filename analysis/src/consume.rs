@@ -127,7 +127,7 @@ impl<R: Real> Analysis<R> {
         let Books { operations, spots, locations, .. } = &mut self.books;
         let locate = |pc| locations.number(mappings.instruction(pc));
         match Program::new(block, locate, &mut operations.sites, spots) {
-            Some(program) if ![log::OUTPUT, log::BYTES].contains(&number) => {
+            Some(program) if ![log::OUTPUT, log::BYTES, log::GAP].contains(&number) => {
                 self.programs.insert(number, program);
                 Ok(())
             }
@@ -161,6 +161,11 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
         let (bytes, length) = Bytes::decode(bytes)?;
         running.bytes(&bytes);
         return Some(length);
+    }
+    if number == log::GAP {
+        running.thread.registers.distrust();
+        running.books.operations.strays.wanted = true;
+        return (bytes.len() >= log::GAP_BYTES).then_some(log::GAP_BYTES);
     }
     let program = programs.get(&number)?;
     let record = bytes.get(..program.record)?;

@@ -17,6 +17,7 @@ mod expr;
 mod findings;
 mod finish;
 mod format;
+mod gaps;
 mod guests;
 mod heap;
 mod influence;

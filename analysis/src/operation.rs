@@ -3,6 +3,7 @@
 use crate::Config;
 use crate::error;
 use crate::format::{self, Decoded, Kind, is_within};
+use crate::gaps::Strays;
 use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
 use crate::magic;
@@ -27,6 +28,8 @@ pub struct Operations<R> {
     /// Reals for arguments that have none of their own.
     scratch: [R; MAX_ARITY],
     pub count: u64,
+    /// Of use where there are gaps in the log.
+    pub strays: Strays<R>,
 }
 
 /// An operation about to be done.
@@ -68,6 +71,7 @@ impl<R: Real> Operations<R> {
             pruner: Pruner::new(config.max_depth),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
+            strays: Strays::new(),
         }
     }
 
@@ -159,6 +163,9 @@ impl<R: Real> Operations<R> {
         let depth = self.pruner.depth_over(args);
         let (bits, rounded) = (Bits::new(native), Bits::new(rounded));
         let node = Rc::new(Node { operator, ty, depth, influences, at, bits, real, rounded, ulps, args: request.args });
+        if self.is_error(ulps) {
+            self.strays.note(&node);
+        }
         if let Some(site) = site {
             self.sites.observe(site, &node, verdict, mode, self.pruner.max_depth());
         }

@@ -1,5 +1,6 @@
 //! The registers of a guest thread between blocks, as far as they hold or carry floats.
 
+use crate::gaps::is_telling;
 use crate::shadow::{Part, Value};
 use crate::trace::Node;
 use fpgrind_ir::{GRANULE, Place, Reg, Type};
@@ -63,6 +64,16 @@ impl<R> Registers<R> {
 
     pub fn forget(&mut self, place: Place, bytes: usize) {
         self.range(place, bytes).fill_with(|| Part::None);
+    }
+
+    /// Registers may have been written unseen: what bits alone do not tell from another number is forgotten.
+    pub fn distrust(&mut self) {
+        let in_doubt = |part: &&mut Part<R>| match part {
+            Part::Shadow(node) => !is_telling(node.ty, node.bits.get()),
+            Part::Halves(_) | Part::Constant(_) => true,
+            Part::None => false,
+        };
+        self.parts.iter_mut().filter(in_doubt).for_each(|part| *part = Part::None);
     }
 
     /// The float in a place as it stands, if it has a shadow.

@@ -101,7 +101,12 @@ impl<R: Real> Running<'_, R> {
                 (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale),
                 (_, None) => Value::plain(arg.bits),
             };
-            let term = value.term_at(0, arg.ty);
+            let mut term = value.term_at(0, arg.ty);
+            if let Term::Leaf(_) = term
+                && let Some(stray) = books.operations.strays.find(arg.ty, arg.bits)
+            {
+                term = Term::Node(stray);
+            }
             let spot = books.spots.number(at, kind);
             books.spots.execute(spot);
             let visit = Visit {

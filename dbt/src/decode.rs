@@ -124,6 +124,16 @@ impl Decoded {
         times.max(1)
     }
 
+    /// Leaves so many instructions, at least one; the rest is another block.
+    pub fn truncate(&mut self, count: usize) {
+        let Some(cut) = self.instrs.get(count).map(Instruction::ip) else { return };
+        let length = (cut - self.instrs[0].ip()) as usize;
+        self.instrs.truncate(count);
+        self.bytes.truncate(length);
+        self.rip_displacements.retain(|at| *at < length);
+        self.end = self.instrs.last().and_then(end_of).unwrap_or(End::Next(cut));
+    }
+
     /// The fixed address of the pointer to where the block leads.
     pub fn pointer_branched_through(&self) -> Option<u64> {
         let through = matches!(self.end, End::IndirectJump | End::IndirectCall { .. });
@@ -188,7 +198,7 @@ pub fn decode(pc: u64, bytes: &[u8], mode: Mode, writes: Writes, infos: &mut Ins
         let next = instr.next_ip();
         let end = end_of(&instr);
         let traps = matches!(instr.flow_control(), FlowControl::Interrupt | FlowControl::Exception);
-        if mode == Mode::Logged {
+        if mode != Mode::Quiet {
             let used = block.registers | registers_used(&instr, infos);
             if used.count_ones() > MAX_REGISTERS && !block.instrs.is_empty() {
                 break;

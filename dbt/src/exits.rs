@@ -35,13 +35,15 @@ pub enum Exit {
 }
 
 /// The exits that every space has; the others count from their number on.
-const COMMON: [Exit; 6] = [
+const COMMON: [Exit; 8] = [
     Exit::Start,
     Exit::Syscall,
     Exit::BehindSyscall,
     Exit::RingFull,
     Exit::Miss(Mode::Quiet),
     Exit::Miss(Mode::Logged),
+    Exit::Miss(Mode::Skipped),
+    Exit::Miss(Mode::Outside),
 ];
 
 /// All exits; the guest names one by its number. Numbers are not used again, so exits of code that is gone can be forgotten.

@@ -30,6 +30,7 @@ mod modules;
 mod outputs;
 pub mod program;
 mod ring;
+mod selection;
 mod service;
 mod signals;
 mod storms;
@@ -44,6 +45,7 @@ mod wrapping;
 
 pub use launch::LaunchError as Error;
 pub use program::Program;
+pub use selection::Selection;
 pub use tracer::End;
 pub use translate::Logging;
 

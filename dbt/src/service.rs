@@ -2,13 +2,13 @@
 //! the supervisor.
 
 use crate::cache::place_zone;
-use crate::context::{Context, Mode};
+use crate::context::Context;
 use crate::exits::{Exit, Key};
 use crate::log::Publisher;
 use crate::thread::{Space, Thread};
 use crate::translate::Translator;
 use crate::unwind::Unwinder;
-use fpgrind_analysis::log::Event;
+use fpgrind_analysis::log::{Event, gap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -127,6 +127,10 @@ impl Service {
         let tables = self.space().lock().tables.map_behind(self.thread.memory.address());
         self.guest_syscall(tables);
         self.account(crate::tables::TABLES_BYTES as u64);
+        if self.space().lock().is_partial() {
+            // What comes may have to be known again behind gaps.
+            self.append(&gap());
+        }
         self.go_on_at(self.thread.start, false);
     }
 
@@ -212,7 +216,7 @@ impl Service {
             return;
         }
         let Some(function) = t.function_left_at(context.leave) else { return };
-        t.translate((function, Mode::Logged), zone);
+        t.translate(function, zone);
         if let Some(leave) = t.leave_of(function) {
             context.leave = leave;
         }

@@ -13,8 +13,10 @@ mod limit;
 mod merge;
 mod names;
 mod numbers;
+mod patterns;
 mod ranges;
 mod sarif;
+mod select;
 mod suppress;
 mod symbolise;
 mod text;
@@ -22,6 +24,7 @@ mod text;
 pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;
 pub use limit::exceeding;
+pub use select::Selection;
 pub use suppress::{Suppressions, entries_for};
 pub use symbolise::{Site, Sites};
 

@@ -6,7 +6,7 @@ use crate::decode::{Decoded, End};
 use crate::exits::{Exit, Key};
 use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_frontend_x86::{Memory, filled_by_kernel, transfer};
+use fpgrind_frontend_x86::{Direction, Memory, filled_by_kernel, transfer};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// rcx and rdx, while the target of an indirect branch is looked up.
@@ -61,9 +61,10 @@ impl Emitter {
             }
             End::Return { extra } => return self.guest_return(pc, mode, extra),
             End::Syscall { next } => {
-                if mode == Mode::Logged
+                if mode != Mode::Quiet
                     && filled_by_kernel(&decoded.instrs).is_none()
                     && let Some(transfer) = transfer(&decoded.instrs)
+                    && (mode == Mode::Logged || transfer.direction == Direction::Out)
                 {
                     self.mark(Interrupted::Between);
                     let skip = self.asm.ops.new_dynamic_label();
