@@ -140,3 +140,23 @@ fn threads_and_children_keep_to_the_selection() {
     assert_eq!(run(&["--start-at", "main"]), all);
     assert_eq!(run(&["--exclude", "threads.c"]), 0);
 }
+
+#[test]
+fn programs_run_as_they_do_natively_whatever_is_selected() {
+    let ways: [&[&str]; 3] =
+        [&["--exclude", "*a*"], &["--start-at", "*e*", "--stop-at", "*a*"], &["--only", "function:*n*"]];
+    for source in ["signals/delivery.c", "signals/jumps.c", "threads/pthreads.c", "binaries/shapes.c"] {
+        let program = guests::compile(guests::C, source, &["-O2", "-DSELECTED", "-lm"]);
+        let program = program.to_str().expect("UTF-8");
+        let out = common::scratch(&format!("selected-{}", source.replace('/', "-")));
+        let out = out.to_str().expect("UTF-8");
+        for case in common::run(common::native(&[program]), b"").stdout.lines() {
+            let natively = common::run(common::native(&[program, case]), b"");
+            for way in ways {
+                let options = [&["--quiet", "--check", "--out", out][..], way].concat();
+                let outcome = common::run(common::fpgrind(&options, &[program, case]), b"");
+                assert_eq!(guests::difference(&natively, &outcome), None, "{source}, {case}, {way:?}");
+            }
+        }
+    }
+}

@@ -41,7 +41,8 @@ impl Translator {
         let Some(Choice { selected, begins, ends }) = self.choice(pc) else { return mode };
         match mode {
             Mode::Outside if !begins => Mode::Outside,
-            Mode::Logged | Mode::Skipped if ends => Mode::Outside,
+            // Where both are asked for it begins: else there would be no way on.
+            Mode::Logged | Mode::Skipped if ends && !begins => Mode::Outside,
             _ if selected => Mode::Logged,
             _ => Mode::Skipped,
         }
