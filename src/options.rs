@@ -2,7 +2,7 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
-use fpgrind_analysis::Config;
+use fpgrind_analysis::{Config, RealKind};
 use fpgrind_dbt::Follow;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,7 +34,11 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Mode::Analyse)]
     pub mode: Mode,
 
-    /// Bits of the reals to compare with, 64 to 100000
+    /// What stands for the reals: MPFR, double-double, or double-double with MPFR where that leaves a doubt
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = Reals::Mpfr)]
+    pub real: Reals,
+
+    /// Bits of MPFR's numbers, 64 to 100000
     #[arg(long, value_name = "BITS", default_value_t = Config::default().precision)]
     #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(64..=100_000))]
     pub precision: u32,
@@ -133,6 +137,26 @@ pub enum Mode {
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reals {
+    /// Double-double, and MPFR where that leaves a doubt
+    Auto,
+    /// Double-double: some 106 bits
+    Dd,
+    /// MPFR, with as many bits as --precision says
+    Mpfr,
+}
+
+impl From<Reals> for RealKind {
+    fn from(reals: Reals) -> RealKind {
+        match reals {
+            Reals::Auto => RealKind::Auto,
+            Reals::Dd => RealKind::DoubleDouble,
+            Reals::Mpfr => RealKind::Mpfr,
+        }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowChildren {
     /// Children run natively
     None,
@@ -159,7 +183,8 @@ impl Options {
     }
 
     pub fn analysis(&self) -> Config {
-        Config { precision: self.precision, threshold: self.threshold, max_depth: self.max_depth.into() }
+        let real = self.real.into();
+        Config { real, precision: self.precision, threshold: self.threshold, max_depth: self.max_depth.into() }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::findings::{Ranges, Variable};
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
-use crate::trace::{Node, Term};
+use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -78,22 +78,22 @@ pub struct Generaliser {
 
 impl Generaliser {
     /// Starts from the structure of a trace. Its values count only once it is met.
-    pub fn new<R>(root: &Term<R>, max_depth: usize) -> Generaliser {
+    pub fn new<R: Real>(root: Term, nodes: &Nodes<R>) -> Generaliser {
         let mut positions = vec![Position::new()];
         let mut pending = VecDeque::from([(0, root, 0)]);
         while let Some((at, term, depth)) = pending.pop_front() {
             match term {
                 Term::Leaf(leaf) if leaf.constant => positions[at].shape = Shape::Number,
-                Term::Node(node)
-                    if !node.args.is_empty()
-                        && depth < max_depth
-                        && positions.len() + node.args.len() <= MAX_POSITIONS =>
-                {
-                    positions[at].shape = Shape::Operation(node.operator, node.ty);
-                    for arg in node.args.iter() {
+                Term::Node(handle) if depth < nodes.max_depth() => {
+                    let arity = nodes.arity(handle);
+                    if arity == 0 || positions.len() + arity > MAX_POSITIONS {
+                        continue;
+                    }
+                    positions[at].shape = Shape::Operation(nodes[handle].operator, nodes[handle].ty);
+                    for arg in nodes.args(handle) {
                         let child = positions.len();
                         positions[at].children.push(child);
-                        pending.push_back((child, arg.shown(), depth + 1));
+                        pending.push_back((child, nodes.shown(arg), depth + 1));
                         positions.push(Position::new());
                     }
                 }
@@ -108,12 +108,12 @@ impl Generaliser {
     }
 
     /// Generalises to an execution with so many bits of error.
-    pub fn meet<R>(&mut self, root: &Term<R>, bits: f64) {
+    pub fn meet<R: Real>(&mut self, root: Term, bits: f64, nodes: &Nodes<R>) {
         self.executions += 1;
         if self.executions <= EARLY || self.executions.is_power_of_two() {
-            self.find_carried(0, root, root);
+            self.find_carried(0, root, root, nodes);
         }
-        self.meet_at(0, root);
+        self.meet_at(0, root, nodes);
         self.refine_classes();
         for (position, value) in self.positions.iter_mut().zip(&self.current) {
             if position.shape != Shape::Gone {
@@ -125,7 +125,7 @@ impl Generaliser {
         let is_worst = bits > self.worst.bits || self.executions == 1;
         let is_sampled = self.executions.is_power_of_two() && self.samples.len() < MAX_SAMPLES;
         if is_worst || is_sampled {
-            let sample = Sample { values: self.current.clone(), bits, correct: root.correct() };
+            let sample = Sample { values: self.current.clone(), bits, correct: nodes.correct(root) };
             if is_sampled {
                 self.samples.push(sample.clone());
             }
@@ -136,19 +136,19 @@ impl Generaliser {
     }
 
     /// Takes note of the values of an execution that went well, as far as it looks like the erroneous ones.
-    pub fn see<R>(&mut self, root: &Term<R>) {
-        self.see_at(0, root);
+    pub fn see<R: Real>(&mut self, root: Term, nodes: &Nodes<R>) {
+        self.see_at(0, root, nodes);
     }
 
     /// A first turn of a loop does not show what the loop carries; later ones do.
-    fn find_carried<R>(&mut self, at: usize, term: &Term<R>, root: &Term<R>) {
+    fn find_carried<R: Real>(&mut self, at: usize, term: Term, root: Term, nodes: &Nodes<R>) {
         let Term::Node(node) = term else { return };
-        if at != 0 && is_carried(node, root) {
+        if at != 0 && is_carried(node, root, nodes) {
             self.positions[at].carried = true;
             return;
         }
-        for (child, arg) in self.positions[at].children.clone().into_iter().zip(node.args.iter()) {
-            self.find_carried(child, arg.shown(), root);
+        for (child, arg) in self.positions[at].children.clone().into_iter().zip(nodes.args(node)) {
+            self.find_carried(child, nodes.shown(arg), root, nodes);
         }
     }
 
@@ -159,13 +159,11 @@ impl Generaliser {
         }
     }
 
-    fn meet_at<R>(&mut self, at: usize, term: &Term<R>) {
-        let value = term.number();
-        let shape = self.positions[at].shape;
-        let matches = match (shape, term) {
-            (Shape::Operation(operator, ty), Term::Node(node)) => {
-                node.operator == operator && node.ty == ty && node.args.len() == self.positions[at].children.len()
-            }
+    fn meet_at<R: Real>(&mut self, at: usize, term: Term, nodes: &Nodes<R>) {
+        let value = nodes.number(term);
+        let shown = self.operation_at(at, term, nodes);
+        let matches = match (self.positions[at].shape, term) {
+            (Shape::Operation(..), _) => shown.is_some(),
             (Shape::Number, Term::Leaf(leaf)) => {
                 leaf.constant && (self.executions == 1 || value.is_same(&self.current[at]))
             }
@@ -175,24 +173,26 @@ impl Generaliser {
         self.current[at] = value;
         if !matches {
             self.make_variable(at);
-        } else if let (Shape::Operation(..), Term::Node(node)) = (shape, term) {
-            for (i, arg) in node.args.iter().enumerate() {
-                self.meet_at(self.positions[at].children[i], arg.shown());
-            }
+        }
+        for (i, arg) in shown.into_iter().flat_map(|node| nodes.args(node)).enumerate() {
+            self.meet_at(self.positions[at].children[i], nodes.shown(arg), nodes);
         }
     }
 
-    fn see_at<R>(&mut self, at: usize, term: &Term<R>) {
-        self.positions[at].seen.include(term.value());
-        if let (Shape::Operation(operator, ty), Term::Node(node)) = (self.positions[at].shape, term)
-            && node.operator == operator
-            && node.ty == ty
-            && node.args.len() == self.positions[at].children.len()
-        {
-            for (i, arg) in node.args.iter().enumerate() {
-                self.see_at(self.positions[at].children[i], arg.shown());
-            }
+    fn see_at<R: Real>(&mut self, at: usize, term: Term, nodes: &Nodes<R>) {
+        self.positions[at].seen.include(nodes.value(term));
+        let shown = self.operation_at(at, term, nodes);
+        for (i, arg) in shown.into_iter().flat_map(|node| nodes.args(node)).enumerate() {
+            self.see_at(self.positions[at].children[i], nodes.shown(arg), nodes);
         }
+    }
+
+    /// The term, if it is the operation that stands at a position.
+    fn operation_at<R: Real>(&self, at: usize, term: Term, nodes: &Nodes<R>) -> Option<Handle> {
+        let position = &self.positions[at];
+        let (Shape::Operation(operator, ty), Term::Node(node)) = (position.shape, term) else { return None };
+        let is_same = nodes[node].operator == operator && nodes[node].ty == ty;
+        (is_same && nodes.arity(node) == position.children.len()).then_some(node)
     }
 
     fn remove(&mut self, at: usize) {
@@ -389,8 +389,9 @@ impl Generaliser {
 }
 
 /// Is it the result of an earlier turn of a loop?
-fn is_carried<R>(node: &Node<R>, root: &Term<R>) -> bool {
-    matches!(root, Term::Node(root) if (root.at, root.operator) == (node.at, node.operator)) || node.recurs()
+fn is_carried<R: Real>(node: Handle, root: Term, nodes: &Nodes<R>) -> bool {
+    let what = |node: Handle| (nodes[node].at, nodes[node].operator);
+    matches!(root, Term::Node(root) if what(root) == what(node)) || nodes.recurs(node)
 }
 
 impl Position {

@@ -1,6 +1,10 @@
 //! Logic on bits, and what it means for the floats inside: a mask may negate, take the magnitude, keep or clear.
 //! Whether it does is seen when it runs. Anything else loses the shadow, never the bits.
 
+use crate::location::LocationId;
+use crate::mode::Mode;
+use crate::operation::Operations;
+use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
 use crate::trace::Term;
 use fpgrind_ir::{BitOp, Operator, Type};
@@ -15,18 +19,21 @@ enum Effect {
     Lose,
 }
 
-/// The result of a logic operation. `negate` and `magnitude` become operations through `operate`; what loses its shadow is counted.
-pub fn apply<R>(
-    op: BitOp,
-    ty: Type,
-    args: [&Value<R>; 2],
-    lost: &mut u64,
-    mut operate: impl FnMut(Operator, Term<R>) -> Term<R>,
-) -> Value<R> {
+/// Where a change of sign that is part of an instruction happens.
+pub struct Changes<'a, R> {
+    pub operations: &'a mut Operations<R>,
+    pub at: LocationId,
+    pub mode: Mode,
+    /// Counts what loses its shadow.
+    pub lost: &'a mut u64,
+}
+
+/// The result of a logic operation. What negates or takes the magnitude becomes an operation.
+pub fn apply<R: Real>(op: BitOp, ty: Type, args: [&Value; 2], changes: &mut Changes<R>) -> Value {
     let mut result = Value::plain(op.apply(args[0].bits, args[1].bits) & all_ones(ty));
     let mut granule = 0;
     while granule < ty.granules() {
-        let (lane, part) = lane(op, ty, args, granule, lost, &mut operate);
+        let (lane, part) = lane(op, ty, args, granule, changes);
         match part {
             Part::Constant(_) => result.parts[granule] = Part::Constant(result.bits_at(granule) as u32),
             part => result.parts[granule] = part,
@@ -37,15 +44,8 @@ pub fn apply<R>(
 }
 
 /// What becomes of the float that begins at a granule, and how many granules it has.
-fn lane<R>(
-    op: BitOp,
-    ty: Type,
-    args: [&Value<R>; 2],
-    granule: usize,
-    lost: &mut u64,
-    operate: &mut impl FnMut(Operator, Term<R>) -> Term<R>,
-) -> (usize, Part<R>) {
-    let parts = args.map(|arg| &arg.parts[granule]);
+fn lane<R: Real>(op: BitOp, ty: Type, args: [&Value; 2], granule: usize, changes: &mut Changes<R>) -> (usize, Part) {
+    let parts = args.map(|arg| arg.parts[granule]);
     if let [Part::Constant(_), Part::Constant(_)] = parts {
         return (1, Part::Constant(0));
     }
@@ -54,10 +54,9 @@ fn lane<R>(
             let mut half = |upper: bool| {
                 let node = parts[float].halves()[upper as usize]?;
                 let other = mask(args[1 - float].bits_at(granule) >> if upper { 16 } else { 0 }, 2);
-                let effect = effect(op, float, other, node.ty);
-                *lost += (effect == Effect::Lose) as u64;
-                match change(effect, Term::Node(node.clone()), operate) {
-                    Part::Shadow(node) => Some(node),
+                let effect = effect(op, float, other, changes.operations.nodes[node].ty);
+                match changes.change(effect, Term::Node(node)) {
+                    Some(Term::Node(node)) => Some(node),
                     _ => None,
                 }
             };
@@ -67,14 +66,12 @@ fn lane<R>(
     }
     // A float with a shadow, against whatever the other side is.
     for float in [0, 1] {
-        if let Part::Shadow(node) = parts[float]
-            && granule + node.ty.granules() <= ty.granules()
-        {
-            let lane = node.ty;
-            let other = mask(args[1 - float].bits_at(granule), lane.bytes());
-            let effect = effect(op, float, other, lane);
-            *lost += (effect == Effect::Lose) as u64;
-            return (lane.granules(), change(effect, args[float].term_at(granule, lane), operate));
+        if let Part::Shadow(node) = parts[float] {
+            let lane = changes.operations.nodes[node].ty;
+            if granule + lane.granules() <= ty.granules() {
+                let other = mask(args[1 - float].bits_at(granule), lane.bytes());
+                return (lane.granules(), changes.part(effect(op, float, other, lane), args[float], granule, lane));
+            }
         }
     }
     // A float without one, against a mask whose shape says how wide the float is. The mask stands second in most code.
@@ -84,7 +81,7 @@ fn lane<R>(
             let other = mask(args[1 - float].bits_at(granule), lane.bytes());
             let effect = effect(op, float, other, lane);
             if !matches!(effect, Effect::Keep | Effect::Lose) {
-                return (lane.granules(), change(effect, args[float].term_at(granule, lane), operate));
+                return (lane.granules(), changes.part(effect, args[float], granule, lane));
             }
         }
     }
@@ -92,10 +89,41 @@ fn lane<R>(
     for float in [0, 1] {
         let other = mask(args[1 - float].bits_at(granule), Type::F32.bytes());
         if effect(op, float, other, Type::F32) == Effect::Keep {
-            return (1, parts[float].clone());
+            return (1, parts[float]);
         }
     }
     (1, Part::None)
+}
+
+impl<R: Real> Changes<'_, R> {
+    /// What becomes of a float of a value.
+    fn part(&mut self, effect: Effect, of: &Value, granule: usize, ty: Type) -> Part {
+        let term = of.term_at(granule, ty, &self.operations.nodes);
+        match self.change(effect, term) {
+            Some(Term::Node(node)) => Part::of_node(node, &self.operations.nodes),
+            _ => Part::None,
+        }
+    }
+
+    fn change(&mut self, effect: Effect, term: Term) -> Option<Term> {
+        Some(match effect {
+            Effect::Keep => term,
+            Effect::Negate => self.operate(Operator::Neg, term),
+            Effect::Magnitude => self.operate(Operator::Abs, term),
+            Effect::NegativeMagnitude => {
+                let magnitude = self.operate(Operator::Abs, term);
+                self.operate(Operator::Neg, magnitude)
+            }
+            Effect::Lose => {
+                *self.lost += matches!(term, Term::Node(_)) as u64;
+                return None;
+            }
+        })
+    }
+
+    fn operate(&mut self, operator: Operator, term: Term) -> Term {
+        self.operations.change_sign(operator, term, self.at, self.mode)
+    }
 }
 
 /// What the operation does to the float that is its argument number `float`, the other being `other`.
@@ -119,23 +147,6 @@ fn effect(op: BitOp, float: usize, other: u128, ty: Type) -> Effect {
         Effect::Magnitude
     } else {
         Effect::Lose
-    }
-}
-
-fn change<R>(effect: Effect, term: Term<R>, operate: &mut impl FnMut(Operator, Term<R>) -> Term<R>) -> Part<R> {
-    let changed = match effect {
-        Effect::Keep => term,
-        Effect::Negate => operate(Operator::Neg, term),
-        Effect::Magnitude => operate(Operator::Abs, term),
-        Effect::NegativeMagnitude => {
-            let magnitude = operate(Operator::Abs, term);
-            operate(Operator::Neg, magnitude)
-        }
-        Effect::Lose => return Part::None,
-    };
-    match changed {
-        Term::Node(node) => Part::Shadow(node),
-        Term::Leaf(_) => Part::None,
     }
 }
 

@@ -3,7 +3,7 @@
 //! The records come from memory that a broken guest may have scribbled over. Nothing in them is trusted: a record that
 //! cannot be is counted, and the rest of its chunk is skipped.
 
-use crate::Config;
+use crate::dd::DoubleDouble;
 use crate::findings::{CheckFailure, Findings, Totals};
 use crate::guests::{Guests, Unknown};
 use crate::location::Locations;
@@ -14,14 +14,57 @@ use crate::program::Program;
 use crate::real::Real;
 use crate::run::{Frame, Running};
 use crate::spots::Spots;
-use crate::trace::Node;
-use crate::{error, finish};
+use crate::trace::{Handle, Nodes};
+use crate::{Config, RealKind, error, finish};
 use fpgrind_ir::{Block, Place, Type};
 use rustc_hash::FxHashMap;
 
 /// A running analysis: feed it the log's events in order, then ask it to finish.
-pub struct Analysis<R: Real = Mpfr> {
-    pub(crate) guests: Guests<R>,
+pub struct Analysis(Box<dyn Consume>);
+
+/// What does not depend on how reals are approximated.
+trait Consume {
+    fn event(&mut self, event: Event<'_>);
+    fn operations(&self) -> u64;
+    fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow>;
+    fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow>;
+    fn finish(self: Box<Self>) -> Findings;
+}
+
+impl Analysis {
+    pub fn new(config: Config) -> Analysis {
+        Analysis(match config.real {
+            RealKind::Mpfr => Box::new(Consumer::<Mpfr>::new(config)),
+            RealKind::Auto | RealKind::DoubleDouble => Box::new(Consumer::<DoubleDouble>::new(config)),
+        })
+    }
+
+    pub fn event(&mut self, event: Event<'_>) {
+        self.0.event(event);
+    }
+
+    /// Operations on floats shadowed so far.
+    pub fn operations(&self) -> u64 {
+        self.0.operations()
+    }
+
+    /// The shadow of the float in a place of a thread, if it has one.
+    pub fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {
+        self.0.register(thread, place, ty)
+    }
+
+    /// The shadow of the float at an address in a process, if it has one.
+    pub fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow> {
+        self.0.memory(process, address, ty)
+    }
+
+    pub fn finish(self) -> Findings {
+        self.0.finish()
+    }
+}
+
+pub(crate) struct Consumer<R> {
+    pub(crate) guests: Guests,
     programs: FxHashMap<u32, Program>,
     pub(crate) books: Books<R>,
 }
@@ -35,7 +78,7 @@ pub(crate) struct Books<R> {
     pub totals: Totals,
     pub check_failures: Vec<CheckFailure>,
     /// The values of the block being run. No thread needs them longer than that.
-    pub frame: Frame<R>,
+    pub frame: Frame,
 }
 
 /// A shadow as it stands, for tests.
@@ -49,23 +92,14 @@ pub struct Shadow {
     pub bits: f64,
 }
 
-impl Analysis<Mpfr> {
-    /// With MPFR reals.
-    pub fn new(config: Config) -> Analysis<Mpfr> {
-        Analysis::with_reals(config)
-    }
-}
-
-impl<R: Real> Analysis<R> {
-    pub fn with_reals(config: Config) -> Analysis<R> {
-        let operations = Operations::new(&config);
-        let max_depth = operations.pruner.max_depth();
-        Analysis {
+impl<R: Real> Consumer<R> {
+    fn new(config: Config) -> Consumer<R> {
+        Consumer {
             guests: Guests::new(),
             programs: FxHashMap::default(),
             books: Books {
-                operations,
-                spots: Spots::new(max_depth),
+                operations: Operations::new(&config),
+                spots: Spots::new(),
                 locations: Locations::default(),
                 output_functions: FxHashMap::default(),
                 totals: Totals::default(),
@@ -74,9 +108,11 @@ impl<R: Real> Analysis<R> {
             },
         }
     }
+}
 
-    pub fn event(&mut self, event: Event<'_>) {
-        let Analysis { guests, books, .. } = self;
+impl<R: Real> Consume for Consumer<R> {
+    fn event(&mut self, event: Event<'_>) {
+        let Consumer { guests, books, .. } = self;
         let done = match event {
             Event::Process { process, forked_from } => guests.begin_process(process, forked_from),
             Event::Thread { thread, process, cloned_from } => guests.begin_thread(thread, process, cloned_from),
@@ -85,7 +121,7 @@ impl<R: Real> Analysis<R> {
             Event::Module { process, module } => guests.map(process, &module, &mut books.locations),
             Event::Unmapped { process, start, end } => guests.unmap(process, start, end),
             Event::Overwritten { process, start, end } => guests.overwrite(process, start, end),
-            Event::Moved { process, start, end, to } => guests.remap(process, start..end, to),
+            Event::Moved { process, start, end, to } => guests.remap(process, start..end, to, &books.operations.nodes),
             Event::Block { process, number, block } => self.block(process, number, &block),
             Event::OutputFunction(number, name) => {
                 books.output_functions.insert(number, name);
@@ -101,25 +137,26 @@ impl<R: Real> Analysis<R> {
         }
     }
 
-    /// Operations on floats shadowed so far.
-    pub fn operations(&self) -> u64 {
+    fn operations(&self) -> u64 {
         self.books.operations.count
     }
 
-    /// The shadow of the float in a place of a thread, if it has one.
-    pub fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {
-        self.guests.thread(thread)?.registers.shadow(place, ty).map(|node| shadow(node))
+    fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {
+        let nodes = &self.books.operations.nodes;
+        self.guests.thread(thread)?.registers.shadow(place, ty, nodes).map(|node| shadow(node, nodes))
     }
 
-    /// The shadow of the float at an address in a process, if it has one.
-    pub fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow> {
-        self.guests.process(process)?.memory.shadow(address, ty).map(|node| shadow(node))
+    fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow> {
+        let nodes = &self.books.operations.nodes;
+        self.guests.process(process)?.memory.shadow(address, ty, nodes).map(|node| shadow(node, nodes))
     }
 
-    pub fn finish(self) -> Findings {
-        finish::findings(self)
+    fn finish(self: Box<Self>) -> Findings {
+        finish::findings(*self)
     }
+}
 
+impl<R: Real> Consumer<R> {
     /// A block that makes no sense is refused, and its records are then unknown.
     fn block(&mut self, process: u32, number: u32, block: &Block) -> Result<(), Unknown> {
         self.programs.remove(&number);
@@ -136,11 +173,17 @@ impl<R: Real> Analysis<R> {
     }
 
     fn records(&mut self, thread: u32, mut bytes: &[u8]) {
-        if let Some((thread, process)) = self.guests.running(thread) {
+        while let Some((thread, process)) = self.guests.running(thread) {
             let mut running = Running { thread, process, books: &mut self.books };
-            while let Some(length) = record(&self.programs, &mut running, bytes) {
+            while !running.books.operations.nodes.is_full()
+                && let Some(length) = record(&self.programs, &mut running, bytes)
+            {
                 bytes = &bytes[length..];
             }
+            if !running.books.operations.nodes.is_full() {
+                break;
+            }
+            self.books.operations.collect(&self.guests);
         }
         if !bytes.is_empty() {
             self.books.totals.corrupt_records += 1;
@@ -163,7 +206,7 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
         return Some(length);
     }
     if number == log::GAP {
-        running.thread.registers.distrust();
+        running.thread.registers.distrust(&running.books.operations.nodes);
         running.books.operations.strays.wanted = true;
         return (bytes.len() >= log::GAP_BYTES).then_some(log::GAP_BYTES);
     }
@@ -177,6 +220,7 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
     Some(record.len())
 }
 
-fn shadow<R>(node: &Node<R>) -> Shadow {
-    Shadow { native: node.bits.get(), rounded: node.rounded.get(), bits: error::bits(node.ulps) }
+fn shadow<R: Real>(node: Handle, nodes: &Nodes<R>) -> Shadow {
+    let node = &nodes[node];
+    Shadow { native: node.bits(), rounded: node.rounded(), bits: error::bits(node.ulps) }
 }

@@ -26,7 +26,7 @@ impl Expr {
             Expr::Num(value) => R::exactly(precision, *value),
             Expr::Op { operator, args, .. } => {
                 let args: Vec<R> = args.iter().map(|arg| arg.evaluate_real(inputs, precision)).collect();
-                R::apply(*operator, &args.iter().collect::<Vec<_>>())
+                R::compute(*operator, &args.iter().collect::<Vec<_>>(), precision)
             }
         }
     }
@@ -50,7 +50,7 @@ impl Expr {
                 let native = is_instruction.then(|| native::apply(*operator, from, *ty, &bits, mode)).flatten();
                 let result = native.unwrap_or_else(|| {
                     let args: Vec<R> = args.iter().map(|arg| R::exactly(precision, *arg)).collect();
-                    let real = R::apply(*operator, &args.iter().collect::<Vec<_>>());
+                    let real = R::compute(*operator, &args.iter().collect::<Vec<_>>(), precision);
                     real.rounded(mode.target(*operator, from, *ty))
                 });
                 Number::new(*ty, result)

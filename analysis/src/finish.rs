@@ -1,15 +1,16 @@
 //! From the analysis's state to what it found: causes that reach a wrong spot, spots, totals.
 
 use crate::antiunify::Generaliser;
-use crate::consume::{Analysis, Books};
+use crate::consume::{Books, Consumer};
 use crate::findings::{Cause, Findings, Spot, SpotKind};
 use crate::location::{Location, Locations};
+use crate::mpfr::Mpfr;
 use crate::real::Real;
 use crate::site::{Site, State};
 use crate::spots::SpotState;
 
-pub fn findings<R: Real>(analysis: Analysis<R>) -> Findings {
-    let Analysis { guests, books, .. } = analysis;
+pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
+    let Consumer { guests, books, .. } = analysis;
     let Books { mut operations, spots, locations, mut totals, check_failures, .. } = books;
     totals.operations = operations.count;
     (totals.processes, totals.threads) = (guests.processes_begun, guests.threads_begun);
@@ -52,9 +53,9 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
 }
 
-fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+fn cause(site: &mut Site, location: Location, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
     let State::Candidate(candidate) = &mut site.state else { return None };
-    candidate.general.shorten::<R>(precision, candidate.mode);
+    candidate.general.shorten::<Mpfr>(precision, candidate.mode);
     let (expr, variables) = candidate.general.generalisation();
     Some(Cause {
         location,
@@ -69,7 +70,7 @@ fn cause<R: Real>(site: &mut Site<R>, location: Location, precision: u32, reache
         average_bits: candidate.sum_bits / candidate.erroneous.max(1) as f64,
         computed: candidate.computed,
         correct: candidate.correct,
-        reproduced_bits: candidate.general.reproduced_bits::<R>(precision, candidate.mode),
+        reproduced_bits: candidate.general.reproduced_bits::<Mpfr>(precision, candidate.mode),
         reaches,
     })
 }

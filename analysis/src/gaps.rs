@@ -5,11 +5,10 @@
 //! then printed is known by its bits again, if there are enough of them.
 
 use crate::format::{Kind, decode};
-use crate::trace::Node;
+use crate::trace::Handle;
 use fpgrind_ir::Type;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// Numbers with more digits than this, that are no integers, are not met twice by chance. (What cancellation leaves has few digits.)
 const TELLING_BITS: u32 = 12;
@@ -26,27 +25,23 @@ pub fn is_telling(ty: Type, bits: u128) -> bool {
 }
 
 /// The inaccurate numbers that were computed last, by their bits. Floats of few bits are not among them.
-pub struct Strays<R> {
+#[derive(Default)]
+pub struct Strays {
     /// There are gaps.
     pub wanted: bool,
-    nodes: FxHashMap<u128, Rc<Node<R>>>,
-    order: VecDeque<u128>,
+    nodes: FxHashMap<(Type, u128), Handle>,
+    order: VecDeque<(Type, u128)>,
 }
 
 const MOST: usize = 1 << 16;
 
-impl<R> Strays<R> {
-    pub fn new() -> Strays<R> {
-        Strays { wanted: false, nodes: FxHashMap::default(), order: VecDeque::new() }
-    }
-
-    pub fn note(&mut self, node: &Rc<Node<R>>) {
-        let bits = node.bits.get();
-        if !self.wanted || node.ty.bytes() < Type::F64.bytes() || !is_telling(node.ty, bits) {
+impl Strays {
+    pub fn note(&mut self, ty: Type, bits: u128, node: Handle) {
+        if !self.wanted || ty.bytes() < Type::F64.bytes() || !is_telling(ty, bits) {
             return;
         }
-        if self.nodes.insert(bits, node.clone()).is_none() {
-            self.order.push_back(bits);
+        if self.nodes.insert((ty, bits), node).is_none() {
+            self.order.push_back((ty, bits));
         }
         if self.order.len() > MOST
             && let Some(oldest) = self.order.pop_front()
@@ -55,8 +50,12 @@ impl<R> Strays<R> {
         }
     }
 
-    pub fn find(&self, ty: Type, bits: u128) -> Option<Rc<Node<R>>> {
-        self.nodes.get(&bits).filter(|node| node.ty == ty).cloned()
+    pub fn find(&self, ty: Type, bits: u128) -> Option<Handle> {
+        self.nodes.get(&(ty, bits)).copied()
+    }
+
+    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
+        self.nodes.values().for_each(|node| root(*node));
     }
 }
 

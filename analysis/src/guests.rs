@@ -6,27 +6,28 @@ use crate::log::Module;
 use crate::memory::{Memory, Pages};
 use crate::mode::Mode;
 use crate::registers::Registers;
-use crate::trace::Term;
+use crate::trace::{Handle, Nodes, Term};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// An address space.
-pub struct Process<R> {
-    pub memory: Memory<R>,
+pub struct Process {
+    pub memory: Memory,
     pub mappings: Mappings,
-    pub saved: Saved<R>,
+    pub saved: Saved,
     pub heap: Heap,
 }
 
 /// Registers that were saved to memory as a whole, by where: the newest of them.
-pub struct Saved<R>(VecDeque<(u64, Registers<R>)>);
+#[derive(Clone)]
+pub struct Saved(VecDeque<(u64, Registers)>);
 
 /// Contexts that a process switches between, or signals that are being handled, at once.
 const MAX_SAVED: usize = 64;
 
-impl<R> Saved<R> {
-    pub fn save(&mut self, address: u64, registers: &Registers<R>) {
+impl Saved {
+    pub fn save(&mut self, address: u64, registers: &Registers) {
         self.0.retain(|(other, _)| *other != address);
         if self.0.len() >= MAX_SAVED {
             self.0.pop_front();
@@ -34,36 +35,30 @@ impl<R> Saved<R> {
         self.0.push_back((address, registers.clone()));
     }
 
-    pub fn get(&self, address: u64) -> Option<&Registers<R>> {
+    pub fn get(&self, address: u64) -> Option<&Registers> {
         self.0.iter().rev().find(|(other, _)| *other == address).map(|(_, registers)| registers)
     }
 }
 
-impl<R> Clone for Saved<R> {
-    fn clone(&self) -> Saved<R> {
-        Saved(self.0.clone())
-    }
-}
-
-pub struct Thread<R> {
+pub struct Thread {
     process: u32,
-    pub registers: Registers<R>,
+    pub registers: Registers,
     pub mode: Mode,
     /// A wrapped function that has been entered, until its last result is known.
-    pub call: Option<Call<R>>,
+    pub call: Option<Call>,
 }
 
-pub struct Call<R> {
+pub struct Call {
     /// One for each lane, of a vector function.
-    pub args: Vec<Term<R>>,
+    pub args: Vec<Term>,
     /// The call's last byte.
     pub pc: u64,
 }
 
 /// All that live, by their numbers.
-pub struct Guests<R> {
-    processes: FxHashMap<u32, Process<R>>,
-    threads: FxHashMap<u32, Thread<R>>,
+pub struct Guests {
+    processes: FxHashMap<u32, Process>,
+    threads: FxHashMap<u32, Thread>,
     pages: Pages,
     /// How many there were.
     pub processes_begun: u64,
@@ -74,8 +69,8 @@ pub struct Guests<R> {
 #[derive(Debug)]
 pub struct Unknown;
 
-impl<R> Guests<R> {
-    pub fn new() -> Guests<R> {
+impl Guests {
+    pub fn new() -> Guests {
         Guests {
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
@@ -157,24 +152,40 @@ impl<R> Guests<R> {
         Ok(())
     }
 
-    pub fn remap(&mut self, process: u32, from: Range<u64>, to: u64) -> Result<(), Unknown> {
+    pub fn remap<R>(&mut self, process: u32, from: Range<u64>, to: u64, nodes: &Nodes<R>) -> Result<(), Unknown> {
         let memory = &mut self.processes.get_mut(&process).ok_or(Unknown)?.memory;
         let length = from.end.saturating_sub(from.start);
-        memory.copy(to, from.start, length);
+        memory.copy(to, from.start, length, nodes);
         memory.clear(from.start, length);
         Ok(())
     }
 
-    pub fn process(&self, number: u32) -> Option<&Process<R>> {
+    /// Calls a function with each node that shadows something.
+    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
+        for process in self.processes.values() {
+            process.memory.each_root(root);
+            process.saved.0.iter().for_each(|(_, registers)| registers.each_root(root));
+        }
+        for thread in self.threads.values() {
+            thread.registers.each_root(root);
+            for arg in thread.call.iter().flat_map(|call| &call.args) {
+                if let Term::Node(node) = arg {
+                    root(*node);
+                }
+            }
+        }
+    }
+
+    pub fn process(&self, number: u32) -> Option<&Process> {
         self.processes.get(&number)
     }
 
-    pub fn thread(&self, number: u32) -> Option<&Thread<R>> {
+    pub fn thread(&self, number: u32) -> Option<&Thread> {
         self.threads.get(&number)
     }
 
     /// A thread with the address space that it runs in.
-    pub fn running(&mut self, thread: u32) -> Option<(&mut Thread<R>, &mut Process<R>)> {
+    pub fn running(&mut self, thread: u32) -> Option<(&mut Thread, &mut Process)> {
         let thread = self.threads.get_mut(&thread)?;
         let process = self.processes.get_mut(&thread.process)?;
         Some((thread, process))

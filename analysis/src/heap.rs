@@ -2,6 +2,7 @@
 //! forgotten, so that bits which happen to be the same do not bring a freed number's history back.
 
 use crate::guests::Process;
+use crate::trace::Nodes;
 use rustc_hash::FxHashMap;
 
 /// The bytes handed out, by where. Releases are not seen: an address that is handed out again takes the place of what it was.
@@ -11,9 +12,9 @@ pub struct Heap(FxHashMap<u64, u64>);
 /// Above that all are forgotten. Memory of unknown length that moves is taken to have been as long as it becomes.
 const MAX_KNOWN: usize = 1 << 20;
 
-impl<R> Process<R> {
+impl Process {
     /// So many bytes are handed out, holding what was at `old` (if that is not null). Nothing is at null: there was no memory.
-    pub fn allocate(&mut self, at: u64, old: u64, bytes: u64) {
+    pub fn allocate<R>(&mut self, at: u64, old: u64, bytes: u64, nodes: &Nodes<R>) {
         if at == 0 {
             return;
         }
@@ -24,7 +25,7 @@ impl<R> Process<R> {
         }
         known.insert(at, bytes);
         if held > 0 {
-            self.memory.copy(at, old, held);
+            self.memory.copy(at, old, held, nodes);
         }
         self.memory.clear(at.saturating_add(held), bytes - held);
     }

@@ -11,6 +11,7 @@
 mod antiunify;
 mod bitwise;
 mod consume;
+mod dd;
 mod error;
 mod evaluate;
 mod expr;
@@ -35,6 +36,7 @@ mod ranges;
 mod real;
 mod registers;
 mod run;
+mod settle;
 mod shadow;
 mod site;
 mod spots;
@@ -45,16 +47,25 @@ pub use error::bits_of_error;
 pub use expr::{Expr, is_in_fpcore, precision};
 pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Spot, SpotKind, Totals, Variable};
 pub use location::Location;
-pub use mpfr::Mpfr;
 pub use number::{Decimal, MAX_DIGITS, Number};
-pub use real::Real;
 
 use log::Event;
+
+/// How reals are approximated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RealKind {
+    /// Double-double, and MPFR where that leaves a doubt.
+    Auto,
+    /// Double-double.
+    DoubleDouble,
+    Mpfr,
+}
 
 /// What a user may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Bits of the reals' significands; at least 128.
+    pub real: RealKind,
+    /// Bits of MPFR's significands; at least 128.
     pub precision: u32,
     /// Bits of error from which an operation is a candidate cause and an output is wrong.
     pub threshold: f64,
@@ -64,7 +75,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Config {
-        Config { precision: 256, threshold: 5.0, max_depth: 10 }
+        Config { real: RealKind::Mpfr, precision: 256, threshold: 5.0, max_depth: 10 }
     }
 }
 

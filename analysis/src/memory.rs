@@ -6,7 +6,7 @@
 //! removes what begins where it writes; what begins before it and reaches into it no longer agrees with the bits there.
 
 use crate::shadow::{GRANULES, Part, Value};
-use crate::trace::Node;
+use crate::trace::{Handle, Nodes};
 use fpgrind_ir::{GRANULE, Type};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -24,8 +24,8 @@ const MAX_PAGES: usize = 1 << 18;
 #[derive(Clone, Default)]
 pub struct Pages(Rc<Cell<usize>>);
 
-struct Page<R> {
-    parts: [Part<R>; SLOTS],
+struct Page {
+    parts: [Part; SLOTS],
     /// Where in its four bytes a slot's float begins.
     offsets: [u8; SLOTS],
     occupied: usize,
@@ -33,15 +33,10 @@ struct Page<R> {
 }
 
 /// The shadows of an address space. A copy shares the original's pages until one of the two writes to them.
-pub struct Memory<R> {
-    pages: FxHashMap<u64, Rc<Page<R>>>,
+#[derive(Clone)]
+pub struct Memory {
+    pages: FxHashMap<u64, Rc<Page>>,
     all: Pages,
-}
-
-impl<R> Clone for Memory<R> {
-    fn clone(&self) -> Memory<R> {
-        Memory { pages: self.pages.clone(), all: self.all.clone() }
-    }
 }
 
 impl Pages {
@@ -50,13 +45,13 @@ impl Pages {
     }
 }
 
-impl<R> Page<R> {
-    fn new(pages: &Pages) -> Rc<Page<R>> {
+impl Page {
+    fn new(pages: &Pages) -> Rc<Page> {
         pages.0.update(|count| count + 1);
-        Rc::new(Page { parts: [const { Part::None }; SLOTS], offsets: [0; SLOTS], occupied: 0, pages: pages.clone() })
+        Rc::new(Page { parts: [Part::None; SLOTS], offsets: [0; SLOTS], occupied: 0, pages: pages.clone() })
     }
 
-    fn set(&mut self, slot: usize, offset: u8, part: Part<R>) {
+    fn set(&mut self, slot: usize, offset: u8, part: Part) {
         self.occupied += !part.is_none() as usize;
         self.occupied -= !self.parts[slot].is_none() as usize;
         self.parts[slot] = part;
@@ -68,25 +63,25 @@ impl<R> Page<R> {
     }
 }
 
-impl<R> Clone for Page<R> {
-    fn clone(&self) -> Page<R> {
+impl Clone for Page {
+    fn clone(&self) -> Page {
         self.pages.0.update(|count| count + 1);
-        Page { parts: self.parts.clone(), pages: self.pages.clone(), ..*self }
+        Page { pages: self.pages.clone(), ..*self }
     }
 }
 
-impl<R> Drop for Page<R> {
+impl Drop for Page {
     fn drop(&mut self) {
         self.pages.0.update(|count| count - 1);
     }
 }
 
-impl<R> Memory<R> {
-    pub fn new(all: &Pages) -> Memory<R> {
+impl Memory {
+    pub fn new(all: &Pages) -> Memory {
         Memory { pages: FxHashMap::default(), all: all.clone() }
     }
 
-    pub fn store(&mut self, address: u64, ty: Type, value: &Value<R>) {
+    pub fn store<R>(&mut self, address: u64, ty: Type, value: &Value, nodes: &Nodes<R>) {
         let offset = (address % GRANULE as u64) as u8;
         if ty.bytes() < GRANULE {
             self.set_half(address, value.parts[0].halves()[0]);
@@ -100,15 +95,18 @@ impl<R> Memory<R> {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
             let in_page = (touched - granule).min(SLOTS - first);
             let new = granule..(granule + in_page).min(granules).max(granule);
-            let wanted = value.parts[new].iter().enumerate().any(|(i, part)| keeps(part, granule + i, offset, ty));
+            let wanted =
+                value.parts[new].iter().enumerate().any(|(i, part)| keeps(*part, granule + i, offset, ty, nodes));
             let page =
                 if wanted { self.page_for_shadows(number) } else { self.page_with(number, first..first + in_page) };
             if let Some(page) = page {
                 for slot in first..first + in_page {
-                    let part =
-                        value.parts.get(granule).filter(|part| granule < granules && keeps(part, granule, offset, ty));
+                    let part = value
+                        .parts
+                        .get(granule)
+                        .filter(|part| granule < granules && keeps(**part, granule, offset, ty, nodes));
                     match part {
-                        Some(part) => page.set(slot, offset, part.clone()),
+                        Some(part) => page.set(slot, offset, *part),
                         None if granule < granules || page.offsets[slot] < offset => page.set(slot, 0, Part::None),
                         None => {}
                     }
@@ -118,7 +116,7 @@ impl<R> Memory<R> {
                 granule += in_page;
             }
         }
-        if offset == 2 && value.parts[..granules].iter().any(Part::is_of_halves) {
+        if offset == 2 && value.parts[..granules].iter().any(|part| part.is_of_halves()) {
             for (granule, part) in value.parts[..granules].iter().enumerate() {
                 let at = address.wrapping_add((granule * GRANULE) as u64);
                 let [lower, upper] = part.halves();
@@ -129,7 +127,7 @@ impl<R> Memory<R> {
     }
 
     /// Two bytes are written, whose shadow is this.
-    fn set_half(&mut self, address: u64, node: Option<&Rc<Node<R>>>) {
+    fn set_half(&mut self, address: u64, node: Option<Handle>) {
         let (number, slot) = locate(address);
         let page = match node {
             Some(_) if address.is_multiple_of(2) => self.page_for_shadows(number),
@@ -138,15 +136,15 @@ impl<R> Memory<R> {
         let Some(page) = page else { return };
         let old = if page.offsets[slot] == 0 { page.parts[slot].halves() } else { [None, None] };
         let part = match address % GRANULE as u64 {
-            0 => Part::of_halves(node.cloned(), old[1].cloned()),
-            2 => Part::of_halves(old[0].cloned(), node.cloned()),
+            0 => Part::of_halves(node, old[1]),
+            2 => Part::of_halves(old[0], node),
             _ => Part::None,
         };
         page.set(slot, 0, part);
     }
 
     /// The shadow of two bytes as it stands.
-    fn half(&self, address: u64) -> Option<&Rc<Node<R>>> {
+    fn half(&self, address: u64) -> Option<Handle> {
         let (number, slot) = locate(address);
         let page = self.pages.get(&number).filter(|page| page.offsets[slot] == 0)?;
         match address % GRANULE as u64 {
@@ -157,11 +155,11 @@ impl<R> Memory<R> {
     }
 
     /// The contents of memory whose bits were logged. Stale shadows are forgotten and counted.
-    pub fn load(&mut self, address: u64, ty: Type, bits: u128, stale: &mut u64) -> Value<R> {
+    pub fn load<R>(&mut self, address: u64, ty: Type, bits: u128, stale: &mut u64, nodes: &Nodes<R>) -> Value {
         let mut value = Value::plain(bits);
         let offset = (address % GRANULE as u64) as u8;
         if ty.bytes() < GRANULE || offset == 2 {
-            self.load_halves(address, ty, &mut value);
+            self.load_halves(address, ty, &mut value, nodes);
         }
         if ty.bytes() < GRANULE {
             return value;
@@ -173,9 +171,9 @@ impl<R> Memory<R> {
             if let Some(page) = self.pages.get(&number).filter(|page| page.occupied > 0) {
                 let mut outdated = [false; GRANULES];
                 for (i, outdated) in outdated.iter_mut().enumerate().take(in_page) {
-                    let part = &page.parts[first + i];
+                    let part = page.parts[first + i];
                     if !part.is_none() && page.offsets[first + i] == offset {
-                        *outdated = !value.accept(granule + i, ty, part);
+                        *outdated = !value.accept(granule + i, ty, part, nodes);
                     }
                 }
                 if outdated != [false; GRANULES] {
@@ -189,31 +187,31 @@ impl<R> Memory<R> {
     }
 
     /// The same, but what does not agree stays: the bits may not be those of memory.
-    pub fn recall(&self, address: u64, ty: Type, bits: u128) -> Value<R> {
+    pub fn recall<R>(&self, address: u64, ty: Type, bits: u128, nodes: &Nodes<R>) -> Value {
         let mut value = Value::plain(bits);
         let offset = (address % GRANULE as u64) as u8;
         if ty.bytes() < GRANULE || offset == 2 {
-            self.load_halves(address, ty, &mut value);
+            self.load_halves(address, ty, &mut value, nodes);
         }
         for granule in (0..ty.granules()).filter(|_| ty.bytes() >= GRANULE) {
             let (number, slot) = locate(address.wrapping_add((granule * GRANULE) as u64));
             if let Some(page) = self.pages.get(&number).filter(|page| page.offsets[slot] == offset)
                 && !page.parts[slot].is_none()
             {
-                value.accept(granule, ty, &page.parts[slot]);
+                value.accept(granule, ty, page.parts[slot], nodes);
             }
         }
         value
     }
 
     /// The floats of two bytes that lie between slots, or alone.
-    fn load_halves(&self, address: u64, ty: Type, value: &mut Value<R>) {
+    fn load_halves<R>(&self, address: u64, ty: Type, value: &mut Value, nodes: &Nodes<R>) {
         for granule in 0..ty.granules() {
             let at = address.wrapping_add((granule * GRANULE) as u64);
             let upper = self.half(at.wrapping_add(2)).filter(|_| ty.bytes() >= GRANULE);
-            let part = Part::of_halves(self.half(at).cloned(), upper.cloned());
+            let part = Part::of_halves(self.half(at), upper);
             if !part.is_none() {
-                value.accept(granule, ty, &part);
+                value.accept(granule, ty, part, nodes);
             }
         }
     }
@@ -237,30 +235,30 @@ impl<R> Memory<R> {
     }
 
     /// The floats that lie wholly in so many bytes, by their addresses, in no particular order.
-    pub fn shadows_within(&self, address: u64, length: u64) -> Vec<(u64, Rc<Node<R>>)> {
+    pub fn shadows_within<R>(&self, address: u64, length: u64, nodes: &Nodes<R>) -> Vec<(u64, Handle)> {
         let mut found = Vec::new();
         for (number, slots) in self.pages_within(address, length) {
             let page = &self.pages[&number];
             for slot in slots {
                 let begins = begin_of(number, slot, page);
-                let part = &page.parts[slot];
+                let part = page.parts[slot];
                 let whole = match part {
-                    Part::Shadow(node) if !part.is_of_halves() => Some((begins, node)),
+                    Part::Shadow(node) => Some((begins, node)),
                     _ => None,
                 };
                 let halves =
                     (0..).step_by(2).zip(part.halves()).filter_map(|(at, half)| Some((begins.wrapping_add(at), half?)));
-                let inside = |(at, node): &(u64, &Rc<Node<R>>)| {
-                    at.checked_sub(address).is_some_and(|d| d.saturating_add(node.ty.bytes() as u64) <= length)
+                let inside = |(at, node): &(u64, Handle)| {
+                    at.checked_sub(address).is_some_and(|d| d.saturating_add(nodes[*node].ty.bytes() as u64) <= length)
                 };
-                found.extend(whole.into_iter().chain(halves).filter(inside).map(|(at, node)| (at, node.clone())));
+                found.extend(whole.into_iter().chain(halves).filter(inside));
             }
         }
         found
     }
 
     /// As memmove. The work is bounded by the shadows that exist, whatever the length says.
-    pub fn copy(&mut self, to: u64, from: u64, length: u64) {
+    pub fn copy<R>(&mut self, to: u64, from: u64, length: u64, nodes: &Nodes<R>) {
         if to == from {
             return;
         }
@@ -269,20 +267,20 @@ impl<R> Memory<R> {
             let page = &self.pages[&number];
             for slot in slots {
                 let begins = begin_of(number, slot, page);
-                let part = &page.parts[slot];
+                let part = page.parts[slot];
                 if part.is_of_halves() {
                     for (half, node) in part.halves().into_iter().enumerate() {
                         let begins = begins.wrapping_add(2 * half as u64);
                         if let Some(node) = node
                             && begins.checked_sub(from).is_some_and(|d| d.saturating_add(2) <= length)
                         {
-                            moved.push((begins - from, Part::Shadow(node.clone())));
+                            moved.push((begins - from, Part::of_halves(Some(node), None)));
                         }
                     }
                 } else if !part.is_none()
-                    && begins.checked_sub(from).is_some_and(|d| d.saturating_add(part.bytes() as u64) <= length)
+                    && begins.checked_sub(from).is_some_and(|d| d.saturating_add(part.bytes(nodes) as u64) <= length)
                 {
-                    moved.push((begins - from, part.clone()));
+                    moved.push((begins - from, part));
                 }
             }
         }
@@ -301,12 +299,19 @@ impl<R> Memory<R> {
     }
 
     /// The float at an address as it stands, if it has a shadow.
-    pub fn shadow(&self, address: u64, ty: Type) -> Option<&Rc<Node<R>>> {
+    pub fn shadow<R>(&self, address: u64, ty: Type, nodes: &Nodes<R>) -> Option<Handle> {
         let (number, slot) = locate(address);
         let page = self.pages.get(&number)?;
-        match &page.parts[slot] {
-            Part::Shadow(node) if node.ty == ty && page.offsets[slot] as u64 == address % GRANULE as u64 => Some(node),
-            _ => self.half(address).filter(|node| node.ty == ty),
+        let node = match page.parts[slot] {
+            Part::Shadow(node) if page.offsets[slot] as u64 == address % GRANULE as u64 => Some(node),
+            _ => self.half(address),
+        };
+        node.filter(|node| nodes[*node].ty == ty)
+    }
+
+    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
+        for page in self.pages.values().filter(|page| page.occupied > 0) {
+            page.parts.iter().for_each(|part| part.each_root(root));
         }
     }
 
@@ -319,7 +324,7 @@ impl<R> Memory<R> {
     }
 
     /// The page to put shadows into: none if there are too many.
-    fn page_for_shadows(&mut self, number: u64) -> Option<&mut Page<R>> {
+    fn page_for_shadows(&mut self, number: u64) -> Option<&mut Page> {
         match self.pages.entry(number) {
             Entry::Vacant(vacant) => {
                 if self.all.is_full() {
@@ -332,7 +337,7 @@ impl<R> Memory<R> {
     }
 
     /// The page if anything in these slots may have to go.
-    fn page_with(&mut self, number: u64, slots: Range<usize>) -> Option<&mut Page<R>> {
+    fn page_with(&mut self, number: u64, slots: Range<usize>) -> Option<&mut Page> {
         if !self.pages.get(&number)?.holds_any(slots) {
             return None;
         }
@@ -348,7 +353,7 @@ impl<R> Memory<R> {
         let Some(length) = length.checked_sub(1) else { return SmallVec::new() };
         let last = address.saturating_add(length);
         let (first_page, last_page) = (address / PAGE, last / PAGE);
-        let within = |number: u64, page: &Page<R>| {
+        let within = |number: u64, page: &Page| {
             let from = if number == first_page { locate(address).1 } else { 0 };
             let to = if number == last_page { locate(last).1 } else { SLOTS - 1 };
             (page.occupied > 0).then_some((number, from..to + 1))
@@ -364,7 +369,7 @@ impl<R> Memory<R> {
 }
 
 /// A page to write to, copied if it is shared. If there is no room for a copy, it goes: shadows may be lost, never wrong.
-fn own<'a, R>(mut page: OccupiedEntry<'a, u64, Rc<Page<R>>>, all: &Pages) -> Option<&'a mut Page<R>> {
+fn own<'a>(mut page: OccupiedEntry<'a, u64, Rc<Page>>, all: &Pages) -> Option<&'a mut Page> {
     if Rc::get_mut(page.get_mut()).is_none() && all.is_full() {
         page.remove();
         return None;
@@ -373,7 +378,7 @@ fn own<'a, R>(mut page: OccupiedEntry<'a, u64, Rc<Page<R>>>, all: &Pages) -> Opt
 }
 
 /// Where the float in a slot begins.
-fn begin_of<R>(number: u64, slot: usize, page: &Page<R>) -> u64 {
+fn begin_of(number: u64, slot: usize, page: &Page) -> u64 {
     number * PAGE + (slot * GRANULE) as u64 + page.offsets[slot] as u64
 }
 
@@ -384,12 +389,12 @@ fn locate(address: u64) -> (u64, usize) {
 
 /// Is the part worth a slot, in a store at this distance from one? The zeros with which vector stores clear memory are not: that
 /// they came from a constant is not worth a page of slots. Floats of two bytes have their places.
-fn keeps<R>(part: &Part<R>, granule: usize, offset: u8, ty: Type) -> bool {
+fn keeps<R>(part: Part, granule: usize, offset: u8, ty: Type, nodes: &Nodes<R>) -> bool {
     match part {
         Part::None => false,
-        Part::Constant(bits) => *bits != 0 || ty.bytes() <= 8,
+        Part::Constant(bits) => bits != 0 || ty.bytes() <= 8,
         Part::Shadow(_) | Part::Halves(_) => {
-            part.fits(ty.bytes() - granule * GRANULE) && (offset == 0 || !part.is_of_halves())
+            part.fits(ty.bytes() - granule * GRANULE, nodes) && (offset == 0 || !part.is_of_halves())
         }
     }
 }

@@ -138,7 +138,82 @@ impl Real for Mpfr {
         }
     }
 
-    fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
+    fn compute(operator: Operator, args: &[&Mpfr], _: u32) -> Mpfr {
+        Mpfr::apply(operator, args)
+    }
+
+    fn compare(&self, other: &Mpfr) -> Option<Ordering> {
+        if self.is_nan() || other.is_nan() {
+            return None;
+        }
+        // SAFETY: as above.
+        Some(unsafe { mpfr::cmp(&self.raw(), &other.raw()) }.cmp(&0))
+    }
+
+    fn is_nan(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { mpfr::nan_p(&self.raw()) != 0 }
+    }
+
+    fn rounded(&self, to: Target) -> u128 {
+        if to == const { Target::nearest(Type::F64) } {
+            return self.to_double().to_bits() as u128;
+        }
+        let raw = self.raw();
+        // SAFETY: as above.
+        unsafe {
+            if mpfr::regular_p(&raw) == 0 {
+                let negative = self.sign < 0;
+                return match () {
+                    () if mpfr::nan_p(&raw) != 0 => format::nan(to.ty),
+                    () if mpfr::inf_p(&raw) != 0 => format::infinity(to.ty, negative),
+                    () => format::zero(to.ty, negative),
+                };
+            }
+        }
+        let (top, rest) = self.top_and_rest();
+        let (next, rest) = split(rest);
+        let more = rest.iter().any(|limb| *limb != 0);
+        format::encode(to, self.sign < 0, self.exponent, (top as u128) << 64 | next as u128, more)
+    }
+
+    fn to_mpfr(&self, _: u32) -> Mpfr {
+        self.clone()
+    }
+
+    fn settled(value: &Mpfr) -> Mpfr {
+        value.clone()
+    }
+
+    fn to_integer(&self, direction: Direction) -> Option<i128> {
+        let round = match direction {
+            // To even between two integers, as MXCSR's nearest is.
+            Direction::Nearest => rnd_t::RNDN,
+            Direction::Down => rnd_t::RNDD,
+            Direction::Up => rnd_t::RNDU,
+            Direction::Zero => rnd_t::RNDZ,
+        };
+        let raw = self.raw();
+        // SAFETY: as above. A C long has 64 bits on the one platform there is.
+        unsafe {
+            if mpfr::fits_slong_p(&raw, round) != 0 {
+                Some(mpfr::get_si(&raw, round) as i128)
+            } else if mpfr::fits_ulong_p(&raw, round) != 0 {
+                Some(mpfr::get_ui(&raw, round) as i128)
+            } else {
+                None
+            }
+        }
+    }
+}
+
+impl Mpfr {
+    pub fn precision(&self) -> u32 {
+        self.precision
+    }
+
+    /// The operation, with as many digits as the first argument has.
+    pub fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
         let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision));
         let raw: [mpfr_t; MAX_ARITY] = std::array::from_fn(|i| args.get(i).map_or(result.raw(), |arg| arg.raw()));
         let pointers = raw.each_ref().map(|raw| raw as *const mpfr_t);
@@ -222,64 +297,6 @@ impl Real for Mpfr {
         result.bounded()
     }
 
-    fn compare(&self, other: &Mpfr) -> Option<Ordering> {
-        if self.is_nan() || other.is_nan() {
-            return None;
-        }
-        // SAFETY: as above.
-        Some(unsafe { mpfr::cmp(&self.raw(), &other.raw()) }.cmp(&0))
-    }
-
-    fn is_nan(&self) -> bool {
-        // SAFETY: as above.
-        unsafe { mpfr::nan_p(&self.raw()) != 0 }
-    }
-
-    fn rounded(&self, to: Target) -> u128 {
-        if to == const { Target::nearest(Type::F64) } {
-            return self.to_double().to_bits() as u128;
-        }
-        let raw = self.raw();
-        // SAFETY: as above.
-        unsafe {
-            if mpfr::regular_p(&raw) == 0 {
-                let negative = self.sign < 0;
-                return match () {
-                    () if mpfr::nan_p(&raw) != 0 => format::nan(to.ty),
-                    () if mpfr::inf_p(&raw) != 0 => format::infinity(to.ty, negative),
-                    () => format::zero(to.ty, negative),
-                };
-            }
-        }
-        let (top, rest) = self.top_and_rest();
-        let (next, rest) = split(rest);
-        let more = rest.iter().any(|limb| *limb != 0);
-        format::encode(to, self.sign < 0, self.exponent, (top as u128) << 64 | next as u128, more)
-    }
-
-    fn to_integer(&self, direction: Direction) -> Option<i128> {
-        let round = match direction {
-            // To even between two integers, as MXCSR's nearest is.
-            Direction::Nearest => rnd_t::RNDN,
-            Direction::Down => rnd_t::RNDD,
-            Direction::Up => rnd_t::RNDU,
-            Direction::Zero => rnd_t::RNDZ,
-        };
-        let raw = self.raw();
-        // SAFETY: as above. A C long has 64 bits on the one platform there is.
-        unsafe {
-            if mpfr::fits_slong_p(&raw, round) != 0 {
-                Some(mpfr::get_si(&raw, round) as i128)
-            } else if mpfr::fits_ulong_p(&raw, round) != 0 {
-                Some(mpfr::get_ui(&raw, round) as i128)
-            } else {
-                None
-            }
-        }
-    }
-}
-
-impl Mpfr {
     fn set_finite(&mut self, negative: bool, exponent: mpfr::exp_t, significand: limb_t) {
         let (top, rest) = self.top_and_rest_mut();
         *top = significand;

@@ -1,9 +1,9 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
-use crate::Config;
 use crate::error;
 use crate::format::{self, Decoded, Kind, is_within};
 use crate::gaps::Strays;
+use crate::guests::Guests;
 use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
 use crate::magic;
@@ -12,31 +12,38 @@ use crate::native;
 use crate::number::Number;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites, Verdict};
-use crate::trace::{Args, Bits, Leaf, Node, Pruner, Term, is_widening};
+use crate::trace::{Args, Leaf, Made, Nodes, Term};
+use crate::{Config, RealKind};
 use fpgrind_ir::{MAX_ARITY, Operator, Outcome, Type};
 use smallvec::SmallVec;
-use std::rc::Rc;
 
 /// What all operations share.
 pub struct Operations<R> {
     precision: u32,
+    /// Doubts of the reals are settled by MPFR.
+    settles: bool,
     /// Errors of at most this many ulps are none.
     tolerated: u64,
     pub sets: Sets,
-    pub sites: Sites<R>,
-    pub pruner: Pruner<R>,
+    pub sites: Sites,
+    pub nodes: Nodes<R>,
     /// Reals for arguments that have none of their own.
     scratch: [R; MAX_ARITY],
     pub count: u64,
     /// Of use where there are gaps in the log.
-    pub strays: Strays<R>,
+    pub strays: Strays,
+    /// How often doubts were settled.
+    pub settled: u64,
 }
 
+/// Memory for traces.
+const NODES_BYTES: usize = 1 << 30;
+
 /// An operation about to be done.
-pub struct Request<R> {
+pub struct Request {
     pub operator: Operator,
     pub ty: Type,
-    pub args: Args<R>,
+    pub args: Args,
     /// What the guest computed.
     pub native: u128,
     pub at: LocationId,
@@ -48,10 +55,10 @@ pub struct Request<R> {
 }
 
 /// An operation done: what came out natively, and what should have.
-struct Done<'a, R> {
+struct Done<'a> {
     operator: Operator,
     ty: Type,
-    args: &'a [Term<R>],
+    args: &'a [Term],
     native: u128,
     rounded: u128,
     ulps: u64,
@@ -65,18 +72,34 @@ impl<R: Real> Operations<R> {
         let scratch = || R::zero(config.precision);
         Operations {
             precision: config.precision,
+            settles: config.real == RealKind::Auto,
             tolerated: error::ulps_within(config.threshold),
             sets: Sets::new(),
             sites: Sites::new(),
-            pruner: Pruner::new(config.max_depth),
+            nodes: Nodes::new(config.max_depth, NODES_BYTES),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
-            strays: Strays::new(),
+            strays: Strays::default(),
+            settled: 0,
         }
+    }
+
+    /// Makes room for new values. No value may be held but by the guests and the sites.
+    pub fn collect(&mut self, guests: &Guests) {
+        let (sites, strays) = (&self.sites, &self.strays);
+        self.nodes.collect(|root| {
+            guests.each_root(root);
+            sites.each_root(root);
+            strays.each_root(root);
+        });
     }
 
     pub fn precision(&self) -> u32 {
         self.precision
+    }
+
+    pub fn settles(&self) -> bool {
+        self.settles
     }
 
     pub fn is_error(&self, ulps: u64) -> bool {
@@ -111,14 +134,14 @@ impl<R: Real> Operations<R> {
     }
 
     fn apply_scratch(&self, operator: Operator, arity: usize) -> R {
-        R::apply(operator, &self.scratch.each_ref()[..arity.min(MAX_ARITY)])
+        R::compute(operator, &self.scratch.each_ref()[..arity.min(MAX_ARITY)], self.precision)
     }
 
     /// Could a library function that means this operation have returned this? The best are within an ulp and the worst within
     /// hundreds; a program's own function of the same name is not.
-    pub fn is_plausible(&mut self, operator: Operator, ty: Type, args: &[Term<R>], native: u128) -> bool {
+    pub fn is_plausible(&mut self, operator: Operator, ty: Type, args: &[Term], native: u128) -> bool {
         const FAR: u64 = 1 << 16;
-        let args: SmallVec<[Number; MAX_ARITY]> = args.iter().map(Term::number).collect();
+        let args: SmallVec<[Number; MAX_ARITY]> = args.iter().map(|arg| self.nodes.number(*arg)).collect();
         let expected = self.library(operator, ty, &args, Mode::default());
         let both_nan = error::is_nan(ty, expected) && error::is_nan(ty, native);
         if both_nan || error::ulps(ty, native, expected) < FAR {
@@ -134,61 +157,61 @@ impl<R: Real> Operations<R> {
     }
 
     /// Does the operation in the reals and books what happened.
-    pub fn operate(&mut self, mut request: Request<R>) -> Term<R> {
-        if let Some(found) = magic::find(&request) {
+    pub fn operate(&mut self, mut request: Request) -> Term {
+        if let Some(found) = magic::find(&request, &self.nodes) {
             self.see_rounding(found, &mut request);
         }
-        // The arguments stay where they are: moving them about costs.
-        let Request { operator, ty, native, at, site, mode, called, .. } = request;
-        let args = &mut request.args;
+        let Request { operator, ty, ref args, native, at, site, mode, called } = request;
         self.count += 1;
-        let from = args.first().map_or(ty, Term::ty);
+        let from = args.first().map_or(ty, |arg| self.nodes.ty(*arg));
         let target = mode.target(operator, from, ty);
-        let real = self.real(in_reals(operator, target.direction), args);
+        let mut real = self.real(in_reals(operator, target.direction), args);
+        if !real.is_settled(target) {
+            real = self.settle(in_reals(operator, target.direction), args).unwrap_or(real);
+        }
         let rounded = real.rounded(target);
         // What only changes the sign or widens is as wrong as its argument, in the format in which that was rounded.
         let is_exact = is_exact(operator, from, ty);
         let ulps = match args.first() {
-            Some(arg) if is_exact => arg.ulps(),
+            Some(arg) if is_exact => self.nodes.ulps(*arg),
             _ => error::ulps_of(target, native, rounded),
         };
         let done = Done { operator, ty, args, native, rounded, ulps, target, mode, called };
         let verdict = if site.is_some() { self.verdict(&done) } else { Verdict::Fine };
         let (mut influences, verdict) = self.blame(&done, &real, site, verdict);
         if !is_exact && ty.bytes() > Type::F32.bytes() {
-            for arg in args.iter() {
-                influences = self.blame_narrow(arg, influences, mode);
+            for arg in args {
+                influences = self.blame_narrow(*arg, influences, mode);
             }
         }
-        let depth = self.pruner.depth_over(args);
-        let (bits, rounded) = (Bits::new(native), Bits::new(rounded));
-        let node = Rc::new(Node { operator, ty, depth, influences, at, bits, real, rounded, ulps, args: request.args });
+        let node = self.nodes.make(Made { operator, ty, at, influences, bits: native, real, target, ulps }, args);
         if self.is_error(ulps) {
-            self.strays.note(&node);
+            self.strays.note(ty, native, node);
         }
         if let Some(site) = site {
-            self.sites.observe(site, &node, verdict, mode, self.pruner.max_depth());
+            self.sites.observe(site, node, verdict, mode, &self.nodes);
         }
         Term::Node(node)
     }
 
     /// If the operation that looks like the end of a rounding by a magic number is that, it becomes a rounding.
-    fn see_rounding(&mut self, found: magic::Found<R>, request: &mut Request<R>) {
+    fn see_rounding(&mut self, found: magic::Found, request: &mut Request) {
         let Request { ty, native, at, mode, .. } = *request;
-        let exactly = |term: &Term<R>| R::exactly(self.precision, term.number());
+        let exactly = |term: &Term| R::exactly(self.precision, self.nodes.number(*term));
         let factors: Vec<R> = found.factors.iter().map(exactly).collect();
+        let compute = |operator, args: &[&R]| R::compute(operator, args, self.precision);
         let exact = match &factors[..] {
-            [x] => R::apply(found.rounding, &[x]),
-            [x, y] => R::apply(found.rounding, &[&R::apply(Operator::Mul, &[x, y])]),
+            [x] => compute(found.rounding, &[x]),
+            [x, y] => compute(found.rounding, &[&compute(Operator::Mul, &[x, y])]),
             _ => return,
         };
         if error::ulps(ty, native, exact.rounded(Target::nearest(ty))) != 0 {
             return;
         }
         let x = if let [x] = &found.factors[..] {
-            x.clone()
+            *x
         } else {
-            let bits = each(&found.factors, Term::bits);
+            let bits = each(&found.factors, |factor| self.nodes.bits(factor));
             let native = self.native(Operator::Mul, ty, ty, &bits[..2], mode);
             let args = found.factors;
             self.operate(Request { operator: Operator::Mul, ty, args, native, at, site: None, mode, called: false })
@@ -201,13 +224,13 @@ impl<R: Real> Operations<R> {
     }
 
     /// A float that was made of another by changing its exponent, and perhaps its sign: the other times a power of two.
-    pub fn rescale(&mut self, of: Term<R>, bits: u128, at: LocationId, mode: Mode) -> Term<R> {
-        let ty = of.ty();
-        if of.bits() == bits {
+    pub fn rescale(&mut self, of: Term, bits: u128, at: LocationId, mode: Mode) -> Term {
+        let ty = self.nodes.ty(of);
+        if self.nodes.bits(of) == bits {
             return of;
         }
         let plain = Term::Leaf(Leaf::new(ty, bits, false));
-        let [new, old] = [bits, of.bits()].map(|bits| format::decode(ty, bits));
+        let [new, old] = [bits, self.nodes.bits(of)].map(|bits| format::decode(ty, bits));
         let (Kind::Finite { exponent, significand }, Kind::Finite { exponent: from, significand: other }) =
             (new.kind, old.kind)
         else {
@@ -225,11 +248,11 @@ impl<R: Real> Operations<R> {
     }
 
     /// A float next to another, or some floats away: the other and the distance.
-    pub fn step(&mut self, of: Term<R>, bits: u128, at: LocationId, mode: Mode) -> Term<R> {
-        let ty = of.ty();
-        let [new, old] = [bits, of.bits()].map(|bits| R::exactly(self.precision, Number::new(ty, bits)));
-        let distance = R::apply(Operator::Sub, &[&new, &old]).rounded(Target::nearest(ty));
-        if of.bits() == bits {
+    pub fn step(&mut self, of: Term, bits: u128, at: LocationId, mode: Mode) -> Term {
+        let ty = self.nodes.ty(of);
+        let [new, old] = [bits, self.nodes.bits(of)].map(|bits| R::exactly(self.precision, Number::new(ty, bits)));
+        let distance = R::compute(Operator::Sub, &[&new, &old], self.precision).rounded(Target::nearest(ty));
+        if self.nodes.bits(of) == bits {
             return of;
         }
         if !Number::new(ty, distance).is_finite() {
@@ -240,61 +263,80 @@ impl<R: Real> Operations<R> {
     }
 
     /// What a function computed that nobody here can compute: it is right, whatever its arguments are.
-    pub fn opaque(&mut self, operator: Operator, ty: Type, mut args: Args<R>, native: u128, at: LocationId) -> Term<R> {
+    pub fn opaque(&mut self, operator: Operator, ty: Type, args: Args, native: u128, at: LocationId) -> Term {
         self.count += 1;
-        let depth = self.pruner.depth_over(&mut args);
-        let (bits, real) = (Bits::new(native), R::exactly(self.precision, Number::new(ty, native)));
-        let influences = Influences::NONE;
-        Term::Node(Rc::new(Node { operator, ty, depth, influences, at, bits, real, rounded: bits, ulps: 0, args }))
+        let real = R::exactly(self.precision, Number::new(ty, native));
+        let (influences, target) = (Influences::NONE, Target::nearest(ty));
+        Term::Node(self.nodes.make(Made { operator, ty, at, influences, bits: native, real, target, ulps: 0 }, &args))
     }
 
     /// A double operation on what was rounded to a single: that rounding is no error among singles, but it is one here. So it is
     /// with other formats.
-    fn blame_narrow(&mut self, arg: &Term<R>, influences: Influences, mode: Mode) -> Influences {
-        let Term::Node(node) = arg else { return influences };
-        if node.operator != Operator::Cast {
+    fn blame_narrow(&mut self, arg: Term, influences: Influences, mode: Mode) -> Influences {
+        let Term::Node(handle) = arg else { return influences };
+        let node = &self.nodes[handle];
+        if node.operator != Operator::Cast || !self.nodes.is_widening(handle) {
             return influences;
         }
-        let Some(narrow) = node.args.first().filter(|_| is_widening(node)) else { return influences };
-        let widened = narrow.correct().to(node.ty).bits;
-        let lost = error::ulps(node.ty, widened, node.rounded.get());
-        if !self.is_error(lost) || error::is_nan(node.ty, node.rounded.get()) {
+        let (at, operator, ty, rounded) = (node.at, node.operator, node.ty, node.rounded());
+        let Some(narrow) = self.nodes.first_arg(handle) else { return influences };
+        let lost = error::ulps(ty, self.nodes.correct(narrow).to(ty).bits, rounded);
+        if !self.is_error(lost) || error::is_nan(ty, rounded) {
             return influences;
         }
-        let site = self.sites.number(SiteKey { at: node.at, operator: node.operator, ty: node.ty });
-        self.sites.observe(site, node, Verdict::Inaccurate(lost), mode, self.pruner.max_depth());
+        let site = self.sites.number(SiteKey { at, operator, ty });
+        self.sites.observe(site, handle, Verdict::Inaccurate(lost), mode, &self.nodes);
         self.sets.with(influences, site as u32)
     }
 
     /// A negation or a magnitude that is part of an instruction: it cannot go wrong, so it is booked nowhere.
-    pub fn change_sign(&mut self, operator: Operator, term: Term<R>, at: LocationId, mode: Mode) -> Term<R> {
-        let ty = term.ty();
-        let native = self.native(operator, ty, ty, &[term.bits()], mode);
+    pub fn change_sign(&mut self, operator: Operator, term: Term, at: LocationId, mode: Mode) -> Term {
+        let ty = self.nodes.ty(term);
+        let native = self.native(operator, ty, ty, &[self.nodes.bits(term)], mode);
         let args = Args::from_iter([term]);
         self.operate(Request { operator, ty, args, native, at, site: None, mode, called: false })
     }
 
     /// The operation on the reals of its arguments.
-    fn real(&mut self, operator: Operator, args: &[Term<R>]) -> R {
-        R::apply(operator, &self.reals(args)[..args.len()])
+    fn real(&mut self, operator: Operator, args: &[Term]) -> R {
+        let precision = self.precision;
+        R::compute(operator, &self.reals(args)[..args.len()], precision)
     }
 
     /// The operation on the reals of its arguments, if its result is an integer that a machine has.
-    pub fn integer(&mut self, operator: Operator, args: &[Term<R>], mode: Mode) -> Option<i128> {
-        let ty = args.first()?.ty();
-        let direction = mode.direction(ty, ty);
-        self.real(in_reals(operator, direction), args).to_integer(Direction::Zero)
+    pub fn integer(&mut self, operator: Operator, args: &[Term], mode: Mode) -> Option<i128> {
+        let ty = self.nodes.ty(*args.first()?);
+        let operator = in_reals(operator, mode.direction(ty, ty));
+        let mut real = self.real(operator, args);
+        if !real.integer_is_settled(Direction::Zero) {
+            real = self.settle(operator, args).unwrap_or(real);
+        }
+        real.to_integer(Direction::Zero)
+    }
+
+    /// The integer next to the real of a float in a direction, if there is one.
+    pub fn to_integer(&mut self, term: Term, direction: Direction) -> Option<i128> {
+        let [real, ..] = self.reals(&[term]);
+        if !real.integer_is_settled(direction)
+            && let Some(settled) = self.settle(Operator::Cast, &[term])
+        {
+            return settled.to_integer(direction);
+        }
+        self.reals(&[term])[0].to_integer(direction)
     }
 
     /// How two floats compare in the reals.
-    pub fn compare(&mut self, a: &Term<R>, b: &Term<R>) -> Outcome {
-        let terms = [a.clone(), b.clone()];
-        let [a, b, ..] = self.reals(&terms);
-        a.compare(b).into()
+    pub fn compare(&mut self, a: Term, b: Term) -> Outcome {
+        let [left, right, ..] = self.reals(&[a, b]);
+        let (is_sure, outcome) = (left.differs_for_sure(right), left.compare(right));
+        if !is_sure && let [Some(a), Some(b)] = [a, b].map(|term| self.settle(Operator::Cast, &[term])) {
+            return a.compare(&b).into();
+        }
+        outcome.into()
     }
 
     /// The reals of as many floats as an operation can have, and something where there are fewer.
-    fn reals<'a>(&'a mut self, terms: &'a [Term<R>]) -> [&'a R; MAX_ARITY] {
+    fn reals(&mut self, terms: &[Term]) -> [&R; MAX_ARITY] {
         for (scratch, term) in self.scratch.iter_mut().zip(terms) {
             if let Term::Leaf(leaf) = term {
                 scratch.assign(leaf.ty, leaf.bits());
@@ -303,31 +345,34 @@ impl<R: Real> Operations<R> {
         let mut reals = self.scratch.each_ref();
         for (real, term) in reals.iter_mut().zip(terms) {
             if let Term::Node(node) = term {
-                *real = &node.real;
+                *real = &self.nodes[*node].real;
             }
         }
         reals
     }
 
     /// Local error: what the operation gets wrong on arguments that are right.
-    fn verdict(&mut self, done: &Done<R>) -> Verdict {
+    fn verdict(&mut self, done: &Done) -> Verdict {
         let Done { ty, args, native, rounded, ulps, target, mode, .. } = *done;
-        let Some(from) = args.first().map(Term::ty) else { return Verdict::Fine };
-        let any_nan = |of: fn(&Term<R>) -> u128| args.iter().any(|arg| error::is_nan(arg.ty(), of(arg)));
-        if error::is_nan(ty, native) && !any_nan(Term::bits) {
+        let Some(from) = args.first().map(|arg| self.nodes.ty(*arg)) else { return Verdict::Fine };
+        let bits = each(args, |arg| self.nodes.bits(arg));
+        let correct = each(args, |arg| self.nodes.rounded(arg));
+        let any_nan = |of: &[u128]| args.iter().zip(of).any(|(arg, bits)| error::is_nan(self.nodes.ty(*arg), *bits));
+        if error::is_nan(ty, native) && !any_nan(&bits) {
             return Verdict::Invalid;
         }
-        let local = if args.iter().all(Term::is_right) {
+        let correct_is_nan = any_nan(&correct);
+        let local = if bits == correct {
             ulps
         } else {
-            error::ulps_of(target, self.on_exact(done, from, mode), rounded)
+            error::ulps_of(target, self.on_exact(done, from, &correct, mode), rounded)
         };
         // A NaN that was one before, or that only the reals have, is not this operation's doing.
-        if !self.is_error(local) || any_nan(Term::rounded) || error::is_nan(ty, rounded) {
+        if !self.is_error(local) || correct_is_nan || error::is_nan(ty, rounded) {
             return Verdict::Fine;
         }
         if mode.flushes() || ty == Type::Bf16 {
-            let kept = self.on_exact(done, from, mode.without_flushing());
+            let kept = self.on_exact(done, from, &correct, mode.without_flushing());
             if !self.is_error(error::ulps_of(target, kept, rounded)) {
                 return Verdict::Flushed(local);
             }
@@ -336,21 +381,21 @@ impl<R: Real> Operations<R> {
     }
 
     /// What comes out natively if the arguments are right.
-    fn on_exact(&mut self, done: &Done<R>, from: Type, mode: Mode) -> u128 {
+    fn on_exact(&mut self, done: &Done, from: Type, correct: &[u128; MAX_ARITY], mode: Mode) -> u128 {
         let Done { operator, ty, args, .. } = *done;
         if done.called {
-            let exact: SmallVec<[Number; MAX_ARITY]> = args.iter().map(Term::correct).collect();
+            let exact: SmallVec<[Number; MAX_ARITY]> = args.iter().map(|arg| self.nodes.correct(*arg)).collect();
             return self.library(operator, ty, &exact, mode);
         }
-        self.native(operator, from, ty, &each(args, Term::rounded)[..args.len()], mode)
+        self.native(operator, from, ty, &correct[..args.len()], mode)
     }
 
     /// Whose influence the result is under, and the verdict if it stands.
-    fn blame(&mut self, done: &Done<R>, real: &R, site: Option<usize>, verdict: Verdict) -> (Influences, Verdict) {
+    fn blame(&mut self, done: &Done, real: &R, site: Option<usize>, verdict: Verdict) -> (Influences, Verdict) {
         let Done { operator, ty, args, ulps, .. } = *done;
         let mut all = Influences::NONE;
         for arg in args {
-            all = self.sets.union(all, arg.influences());
+            all = self.sets.union(all, self.nodes.influences(*arg));
         }
         if all.is_empty() && verdict == Verdict::Fine {
             return (all, verdict);
@@ -360,12 +405,13 @@ impl<R: Real> Operations<R> {
         if matches!(operator, Operator::Add | Operator::Sub) {
             let repaired = args.iter().find(|arg| match arg {
                 Term::Node(node) => {
+                    let node = &self.nodes[*node];
                     ulps < node.ulps && node.ty == ty && node.real.compare(real).is_some_and(|o| o.is_eq())
                 }
                 Term::Leaf(_) => false,
             });
             if let Some(repaired) = repaired {
-                return (repaired.influences(), Verdict::Fine);
+                return (self.nodes.influences(*repaired), Verdict::Fine);
             }
         }
         if let Some(site) = site.filter(|_| verdict != Verdict::Fine) {
@@ -376,10 +422,10 @@ impl<R: Real> Operations<R> {
 }
 
 /// Something about each argument, and zeros where there are fewer than there can be.
-pub fn each<R>(args: &[Term<R>], of: impl Fn(&Term<R>) -> u128) -> [u128; MAX_ARITY] {
+pub fn each(args: &[Term], of: impl Fn(Term) -> u128) -> [u128; MAX_ARITY] {
     let mut bits = [0; MAX_ARITY];
     for (bits, arg) in bits.iter_mut().zip(args) {
-        *bits = of(arg);
+        *bits = of(*arg);
     }
     bits
 }
@@ -390,7 +436,7 @@ pub fn is_exact(operator: Operator, from: Type, ty: Type) -> bool {
 }
 
 /// Rounding to an integer follows the mode in the reals as well.
-fn in_reals(operator: Operator, direction: Direction) -> Operator {
+pub fn in_reals(operator: Operator, direction: Direction) -> Operator {
     match (operator, direction) {
         (Operator::Nearbyint, Direction::Down) => Operator::Floor,
         (Operator::Nearbyint, Direction::Up) => Operator::Ceil,

@@ -2,7 +2,6 @@
 
 use crate::findings::SpotKind;
 use crate::location::LocationId;
-use crate::real::Real;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
 use fpgrind_ir::{
@@ -234,10 +233,10 @@ pub struct Program {
 
 impl Program {
     /// Nothing if the block makes no sense. `locate` says what code is at an address.
-    pub fn new<R: Real>(
+    pub fn new(
         block: &Block,
         mut locate: impl FnMut(u64) -> LocationId,
-        sites: &mut Sites<R>,
+        sites: &mut Sites,
         spots: &mut Spots,
     ) -> Option<Program> {
         ir::verify(block).ok()?;
@@ -256,13 +255,7 @@ impl Program {
     }
 }
 
-fn step<R: Real>(
-    block: &Block,
-    stmt: &ir::Stmt,
-    at: LocationId,
-    sites: &mut Sites<R>,
-    spots: &mut Spots,
-) -> Option<Step> {
+fn step(block: &Block, stmt: &ir::Stmt, at: LocationId, sites: &mut Sites, spots: &mut Spots) -> Option<Step> {
     let type_of = |value: ir::Value| block.type_of(value);
     let pair = |args: &[ir::Value; 2]| args.map(ir::Value::index);
     let numbers = |values: &[ir::Value]| values.iter().map(|value| value.index()).collect::<Vec<Index>>();

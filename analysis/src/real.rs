@@ -2,17 +2,19 @@
 //! everything derived from reals is written once, on top of this interface.
 
 use crate::mode::{Direction, Target};
+use crate::mpfr::Mpfr;
 use crate::number::Number;
 use fpgrind_ir::{Operator, Type};
 use std::cmp::Ordering;
 
-pub trait Real: Clone {
+pub trait Real: Clone + 'static {
     /// Zero, with so many bits of significand where that is a choice.
     fn zero(precision: u32) -> Self;
     /// Becomes exactly this float; NaN and the infinities included.
     fn assign(&mut self, ty: Type, bits: u128);
     /// The operation in the reals. `args` has the operator's arity; otherwise the result is NaN.
-    fn apply(operator: Operator, args: &[&Self]) -> Self;
+    /// So many bits of significand are enough where that is a choice.
+    fn compute(operator: Operator, args: &[&Self], precision: u32) -> Self;
     /// Nothing if either is NaN.
     fn compare(&self, other: &Self) -> Option<Ordering>;
     fn is_nan(&self) -> bool;
@@ -20,6 +22,26 @@ pub trait Real: Clone {
     fn rounded(&self, to: Target) -> u128;
     /// The integer next to it in that direction, if it is one of 64 bits, signed or not.
     fn to_integer(&self, direction: Direction) -> Option<i128>;
+
+    /// Is it known to the last digit?
+    fn is_exact(&self) -> bool {
+        true
+    }
+    /// Is there no doubt what it rounds to?
+    fn is_settled(&self, _to: Target) -> bool {
+        true
+    }
+    /// Is there no doubt how the two compare?
+    fn differs_for_sure(&self, _other: &Self) -> bool {
+        true
+    }
+    /// Is there no doubt which integer is next to it?
+    fn integer_is_settled(&self, _direction: Direction) -> bool {
+        true
+    }
+    /// The number as MPFR knows it, and back: beyond doubt, as far as the digits go.
+    fn to_mpfr(&self, precision: u32) -> Mpfr;
+    fn settled(value: &Mpfr) -> Self;
 
     fn exactly(precision: u32, value: impl Into<Number>) -> Self {
         let (mut real, number) = (Self::zero(precision), value.into());

@@ -2,9 +2,8 @@
 
 use crate::gaps::is_telling;
 use crate::shadow::{Part, Value};
-use crate::trace::Node;
+use crate::trace::{Handle, Nodes};
 use fpgrind_ir::{GRANULE, Place, Reg, Type};
-use std::rc::Rc;
 
 const VECTORS: usize = 32;
 const GENERAL: usize = 16;
@@ -18,58 +17,53 @@ const FIRST_GENERAL: usize = VECTORS * VECTOR_GRANULES;
 const FIRST_X87: usize = FIRST_GENERAL + GENERAL * GENERAL_GRANULES;
 const COUNT: usize = FIRST_X87 + X87;
 
-pub struct Registers<R> {
-    parts: Vec<Part<R>>,
+#[derive(Clone)]
+pub struct Registers {
+    parts: Vec<Part>,
     /// The x87 register that was on top of the stack when the block was entered, by its place in the machine.
     top: u8,
 }
 
-impl<R> Clone for Registers<R> {
-    fn clone(&self) -> Registers<R> {
-        Registers { parts: self.parts.clone(), top: self.top }
-    }
-}
-
-impl<R> Registers<R> {
-    pub fn new() -> Registers<R> {
-        Registers { parts: std::iter::repeat_with(|| Part::None).take(COUNT).collect(), top: 0 }
+impl Registers {
+    pub fn new() -> Registers {
+        Registers { parts: vec![Part::None; COUNT], top: 0 }
     }
 
     /// The contents of a place whose bits were logged. Stale shadows are forgotten and counted.
-    pub fn live(&mut self, place: Place, ty: Type, bits: u128, stale: &mut u64) -> Value<R> {
+    pub fn live<R>(&mut self, place: Place, ty: Type, bits: u128, stale: &mut u64, nodes: &Nodes<R>) -> Value {
         let mut value = Value::plain(bits);
         for (granule, part) in self.range(place, ty.bytes()).iter_mut().enumerate() {
-            if !part.is_none() && !value.accept(granule, ty, part) {
-                *part = value.parts[granule].clone();
+            if !part.is_none() && !value.accept(granule, ty, *part, nodes) {
+                *part = value.parts[granule];
                 *stale += 1;
             }
         }
         value
     }
 
-    pub fn put(&mut self, place: Place, ty: Type, value: &Value<R>) {
+    pub fn put(&mut self, place: Place, ty: Type, value: &Value) {
         let parts = self.range(place, ty.bytes());
         if ty.bytes() < GRANULE
             && let [part] = parts
             && !part.is_none()
         {
             // What is beside it stays.
-            *part = Part::join(&value.parts[0], &part.half(true));
+            *part = Part::join(value.parts[0], part.half(true));
             return;
         }
         for (part, new) in parts.iter_mut().zip(&value.parts) {
-            part.clone_from(new);
+            *part = *new;
         }
     }
 
     pub fn forget(&mut self, place: Place, bytes: usize) {
-        self.range(place, bytes).fill_with(|| Part::None);
+        self.range(place, bytes).fill(Part::None);
     }
 
     /// Registers may have been written unseen: what bits alone do not tell from another number is forgotten.
-    pub fn distrust(&mut self) {
-        let in_doubt = |part: &&mut Part<R>| match part {
-            Part::Shadow(node) => !is_telling(node.ty, node.bits.get()),
+    pub fn distrust<R>(&mut self, nodes: &Nodes<R>) {
+        let in_doubt = |part: &&mut Part| match part {
+            Part::Shadow(node) => !is_telling(nodes[*node].ty, nodes[*node].bits()),
             Part::Halves(_) | Part::Constant(_) => true,
             Part::None => false,
         };
@@ -77,11 +71,16 @@ impl<R> Registers<R> {
     }
 
     /// The float in a place as it stands, if it has a shadow.
-    pub fn shadow(&self, place: Place, ty: Type) -> Option<&Rc<Node<R>>> {
-        match self.parts.get(self.index(place)?)? {
-            Part::Shadow(node) if node.ty == ty => Some(node),
-            part => part.halves()[0].filter(|node| node.ty == ty),
-        }
+    pub fn shadow<R>(&self, place: Place, ty: Type, nodes: &Nodes<R>) -> Option<Handle> {
+        let node = match self.parts.get(self.index(place)?)? {
+            Part::Shadow(node) => Some(*node),
+            part => part.halves()[0],
+        };
+        node.filter(|node| nodes[*node].ty == ty)
+    }
+
+    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
+        self.parts.iter().for_each(|part| part.each_root(root));
     }
 
     /// The top of the x87's stack is this register of the machine.
@@ -94,10 +93,10 @@ impl<R> Registers<R> {
     }
 
     /// What an x87 register of the machine holds, whose bits were logged.
-    pub fn x87(&mut self, number: u8, bits: u128, stale: &mut u64) -> Value<R> {
+    pub fn x87<R>(&mut self, number: u8, bits: u128, stale: &mut u64, nodes: &Nodes<R>) -> Value {
         let mut value = Value::plain(bits);
         let part = &mut self.parts[FIRST_X87 + (number & 7) as usize];
-        if !part.is_none() && !value.accept(0, Type::F80, part) {
+        if !part.is_none() && !value.accept(0, Type::F80, *part, nodes) {
             *part = Part::None;
             *stale += 1;
         }
@@ -105,14 +104,14 @@ impl<R> Registers<R> {
     }
 
     /// What the vector and x87 registers hold becomes what they held then.
-    pub fn restore(&mut self, saved: &Registers<R>) {
-        self.parts[..FIRST_GENERAL].clone_from_slice(&saved.parts[..FIRST_GENERAL]);
-        self.parts[FIRST_X87..].clone_from_slice(&saved.parts[FIRST_X87..]);
+    pub fn restore(&mut self, saved: &Registers) {
+        self.parts[..FIRST_GENERAL].copy_from_slice(&saved.parts[..FIRST_GENERAL]);
+        self.parts[FIRST_X87..].copy_from_slice(&saved.parts[FIRST_X87..]);
         self.top = saved.top;
     }
 
     /// The granules of a place: none where the register cannot hold floats.
-    fn range(&mut self, place: Place, bytes: usize) -> &mut [Part<R>] {
+    fn range(&mut self, place: Place, bytes: usize) -> &mut [Part] {
         let Some(start) = self.index(place) else { return &mut [] };
         let within = match place.reg {
             Reg::X87(_) => 1,

@@ -9,36 +9,36 @@ use crate::location::LocationId;
 use crate::log::{Bytes, Origin, Output};
 use crate::mode::{Mode, Target};
 use crate::native;
-use crate::operation::{Request, each};
+use crate::operation::{Operations, Request, each};
 use crate::program::{Address, Destination, Index, Program, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
 use crate::site::SiteKey;
 use crate::spots::Visit;
-use crate::trace::{Args, Leaf, Term};
+use crate::trace::{Args, Nodes, Term};
 use fpgrind_ir::{Cond, Operator, Outcome, Rounding, Slot, Type};
 
 pub(crate) struct Running<'a, R> {
-    pub thread: &'a mut Thread<R>,
-    pub process: &'a mut Process<R>,
+    pub thread: &'a mut Thread,
+    pub process: &'a mut Process,
     pub books: &'a mut Books<R>,
 }
 
 /// The values of a block, by number.
-pub struct Frame<R> {
-    values: Vec<Value<R>>,
+pub struct Frame {
+    values: Vec<Value>,
 }
 
 /// Disagreements kept: each is a bug, and a few show it.
 const MAX_CHECK_FAILURES: usize = 100;
 
-impl<R> Frame<R> {
-    pub fn new() -> Frame<R> {
+impl Frame {
+    pub fn new() -> Frame {
         Frame { values: Vec::new() }
     }
 
-    fn term(&self, index: Index, ty: Type) -> Term<R> {
-        self.values[index].term_at(0, ty)
+    fn term<R>(&self, index: Index, ty: Type, nodes: &Nodes<R>) -> Term {
+        self.values[index].term_at(0, ty, nodes)
     }
 
     fn word(&self, index: Index) -> u64 {
@@ -70,7 +70,7 @@ impl<R: Real> Running<'_, R> {
     pub fn run(&mut self, program: &Program, record: &[u8]) {
         let values = &mut self.books.frame.values;
         if values.len() < program.steps.len() {
-            values.resize_with(program.steps.len(), || Value::plain(0));
+            values.resize(program.steps.len(), Value::plain(0));
         }
         for (index, step) in program.steps.iter().enumerate() {
             let mut step = step;
@@ -97,11 +97,14 @@ impl<R: Real> Running<'_, R> {
             let kind = SpotKind::Output { function: function.clone(), argument, conversion };
             let stale = &mut books.totals.stale_shadows;
             let value = match (arg.origin, arg.origin.place()) {
-                (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale),
-                (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale),
+                (Origin::Memory(address), _) => {
+                    process.memory.load(address, arg.ty, arg.bits, stale, &books.operations.nodes)
+                }
+                (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale, &books.operations.nodes),
                 (_, None) => Value::plain(arg.bits),
             };
-            let mut term = value.term_at(0, arg.ty);
+            let nodes = &books.operations.nodes;
+            let mut term = value.term_at(0, arg.ty, nodes);
             if let Term::Leaf(_) = term
                 && let Some(stray) = books.operations.strays.find(arg.ty, arg.bits)
             {
@@ -110,12 +113,12 @@ impl<R: Real> Running<'_, R> {
             let spot = books.spots.number(at, kind);
             books.spots.execute(spot);
             let visit = Visit {
-                wrong: books.operations.is_error(term.ulps()),
-                culprit: &term,
-                shown: &term,
-                influences: term.influences(),
+                wrong: books.operations.is_error(nodes.ulps(term)),
+                culprit: term,
+                shown: term,
+                influences: nodes.influences(term),
             };
-            books.spots.visit(spot, visit, &mut books.operations.sets);
+            books.spots.visit(spot, visit, &mut books.operations.sets, nodes);
         }
     }
 
@@ -125,14 +128,17 @@ impl<R: Real> Running<'_, R> {
         let function = books.output_functions.get(&written.function).cloned();
         let function = function.unwrap_or_else(|| "an output function".into());
         let mut spot = None;
-        let mut shadows = process.memory.shadows_within(written.address, written.bytes.len() as u64);
+        let mut shadows =
+            process.memory.shadows_within(written.address, written.bytes.len() as u64, &books.operations.nodes);
         shadows.sort_unstable_by_key(|(address, _)| *address);
-        for (address, node) in shadows {
+        for (address, handle) in shadows {
+            let nodes = &books.operations.nodes;
+            let node = &nodes[handle];
             let at = (address - written.address) as usize;
             let mut bits = [0; 16];
             let Some(bytes) = written.bytes.get(at..at + node.ty.bytes()) else { continue };
             bits[..bytes.len()].copy_from_slice(bytes);
-            if u128::from_le_bytes(bits) != node.bits.get() {
+            if u128::from_le_bytes(bits) != node.bits() {
                 continue;
             }
             let spot = *spot.get_or_insert_with(|| {
@@ -141,10 +147,10 @@ impl<R: Real> Running<'_, R> {
                 books.spots.number(at, kind)
             });
             books.spots.execute(spot);
-            let term = Term::Node(node);
-            let wrong = books.operations.is_error(term.ulps());
-            let visit = Visit { wrong, culprit: &term, shown: &term, influences: term.influences() };
-            if books.spots.visit(spot, visit, &mut books.operations.sets) {
+            let term = Term::Node(handle);
+            let wrong = books.operations.is_error(node.ulps);
+            let visit = Visit { wrong, culprit: term, shown: term, influences: node.influences };
+            if books.spots.visit(spot, visit, &mut books.operations.sets, nodes) {
                 books.spots.spots[spot].offset = Some(written.offset.wrapping_add(at as u64));
             }
         }
@@ -159,13 +165,15 @@ impl<R: Real> Running<'_, R> {
             Step::Nothing | Step::Guarded { .. } => {}
             Step::Live { place, ty, slot } => {
                 let bits = logged(record, *slot, *ty);
-                frame.values[index] = thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows);
+                frame.values[index] =
+                    thread.registers.live(*place, *ty, bits, &mut totals.stale_shadows, &operations.nodes);
             }
             Step::Fresh { ty, slot } => frame.values[index] = Value::plain(logged(record, *slot, *ty)),
             Step::Load { addr, ty, slot } => {
                 let address = frame.address(addr);
                 let bits = logged(record, *slot, *ty);
-                frame.values[index] = process.memory.load(address, *ty, bits, &mut totals.stale_shadows);
+                frame.values[index] =
+                    process.memory.load(address, *ty, bits, &mut totals.stale_shadows, &operations.nodes);
             }
             Step::Const { bits, ty } => frame.values[index] = Value::constant(*bits, *ty),
             Step::Image { turned, slot } => {
@@ -181,13 +189,13 @@ impl<R: Real> Running<'_, R> {
                 let number = top_of(words).wrapping_add(*number);
                 frame.values[index] = match live {
                     _ if is_empty(words, number) => Value::plain(fpgrind_ir::X87_INDEFINITE),
-                    true => thread.registers.x87(number, bits, &mut totals.stale_shadows),
+                    true => thread.registers.x87(number, bits, &mut totals.stale_shadows, &operations.nodes),
                     false => Value::plain(bits),
                 };
             }
             Step::Recall { addr, ty, bits } => {
                 let bits = frame.values[*bits].bits;
-                frame.values[index] = process.memory.recall(frame.address(addr), *ty, bits);
+                frame.values[index] = process.memory.recall(frame.address(addr), *ty, bits, &operations.nodes);
             }
             Step::Extract { from, granule, ty } => {
                 frame.values[index] = frame.values[*from].extract(*granule, *ty);
@@ -199,12 +207,14 @@ impl<R: Real> Running<'_, R> {
                 frame.values[index] = frame.values[*from].half(*granule, *upper);
             }
             Step::Concat { parts } => {
-                frame.values[index] = Value::concat(parts.iter().map(|(part, ty)| (&frame.values[*part], *ty)));
+                frame.values[index] =
+                    Value::concat(parts.iter().map(|(part, ty)| (&frame.values[*part], *ty)), &operations.nodes);
             }
             Step::Bitwise { op, ty, args: [a, b], at } => {
-                let operate = |operator, term| operations.change_sign(operator, term, *at, thread.mode);
+                let lost = &mut totals.lost_shadows;
+                let mut changes = bitwise::Changes { operations, at: *at, mode: thread.mode, lost };
                 let args = [&frame.values[*a], &frame.values[*b]];
-                frame.values[index] = bitwise::apply(*op, *ty, args, &mut totals.lost_shadows, operate);
+                frame.values[index] = bitwise::apply(*op, *ty, args, &mut changes);
             }
             Step::Pick { control, rule, ty, from } => {
                 // The verifier has seen that there are as many as the rule may ask for.
@@ -220,8 +230,9 @@ impl<R: Real> Running<'_, R> {
                 frame.values[index] = same.map_or(Value::plain(bits), |value| value.extract(0, *ty));
             }
             Step::Rescale { bits, of, ty, at } => {
-                let (bits, of) = (frame.values[*bits].bits, frame.term(*of, *ty));
-                frame.values[index] = Value::of_term(operations.rescale(of, bits, *at, thread.mode));
+                let (bits, of) = (frame.values[*bits].bits, frame.term(*of, *ty, &operations.nodes));
+                let rescaled = operations.rescale(of, bits, *at, thread.mode);
+                frame.values[index] = Value::of_term(rescaled, &operations.nodes);
             }
             Step::FromInt { value, bytes, ty } => {
                 let value = &frame.values[*value];
@@ -229,13 +240,13 @@ impl<R: Real> Running<'_, R> {
                 let integer = (value.bits as u64 as i64) << unused >> unused;
                 let direction = thread.mode.direction(*ty, *ty);
                 let bits = format::from_integer(integer, Target { direction, ..Target::nearest(*ty) });
-                frame.values[index] = Value::of_term(Term::Leaf(Leaf::new(*ty, bits, false)));
+                frame.values[index] = Value::plain(bits);
             }
             Step::Apply { operator, from, ty, args, rounding, result, at, site } => {
                 let rounding = if *operator == Operator::RoundEven { Rounding::Nearest } else { *rounding };
                 let (at, mode) = (*at, thread.mode.with(rounding));
-                let mut args: Args<R> = args.iter().map(|arg| frame.term(*arg, *from)).collect();
-                let bits = each(&args, Term::bits);
+                let mut args: Args = args.iter().map(|arg| frame.term(*arg, *from, &operations.nodes)).collect();
+                let bits = each(&args, |arg| operations.nodes.bits(arg));
                 let bits = &bits[..args.len()];
                 let native = match result {
                     Some(result) => mask(frame.values[*result].bits, ty.bytes()),
@@ -247,10 +258,11 @@ impl<R: Real> Running<'_, R> {
                 }
                 let (operator, negated) = operator.traced();
                 for (arg, _) in args.iter_mut().zip(negated).filter(|(_, negated)| *negated) {
-                    *arg = operations.change_sign(Operator::Neg, arg.clone(), at, mode);
+                    *arg = operations.change_sign(Operator::Neg, *arg, at, mode);
                 }
                 let request = Request { operator, ty: *ty, args, native, at, site: *site, mode, called: false };
-                frame.values[index] = Value::of_term(operations.operate(request));
+                let result = operations.operate(request);
+                frame.values[index] = Value::of_term(result, &operations.nodes);
             }
             Step::Mask { relation, ty, args, spot } => {
                 let holds = self.decide(*spot, *ty, *args, |outcome| relation.holds(outcome));
@@ -268,20 +280,23 @@ impl<R: Real> Running<'_, R> {
                 }
             }
             Step::ToInt { value, ty, rounding, bytes, signed, spot } => {
-                let term = frame.term(*value, *ty);
+                let term = frame.term(*value, *ty, &operations.nodes);
                 spots.execute(*spot);
-                if let Term::Node(node) = &term {
+                if let Term::Node(node) = term {
+                    let node = &operations.nodes[node];
                     let Mode { mxcsr, .. } = thread.mode;
                     let direction = thread.mode.with(*rounding).direction(*ty, *ty);
-                    let native = native::to_integer(*ty, node.bits.get(), direction, *bytes, *signed, mxcsr);
-                    let correct = native::fit(node.real.to_integer(direction), *bytes, *signed);
-                    let (wrong, influences) = (native != correct, node.influences);
-                    let visit = Visit { wrong, culprit: &term, shown: &term, influences };
-                    spots.visit(*spot, visit, &mut operations.sets);
+                    let native = native::to_integer(*ty, node.bits(), direction, *bytes, *signed, mxcsr);
+                    let influences = node.influences;
+                    let correct = native::fit(operations.to_integer(term, direction), *bytes, *signed);
+                    let wrong = native != correct;
+                    let visit = Visit { wrong, culprit: term, shown: term, influences };
+                    spots.visit(*spot, visit, &mut operations.sets, &operations.nodes);
                 }
             }
             Step::Lose { value } => {
-                let shadows = frame.values[*value].parts.iter().filter(|part| matches!(part, Part::Shadow(_)));
+                let parts = frame.values[*value].parts.iter();
+                let shadows = parts.filter(|part| matches!(part, Part::Shadow(_) | Part::Halves(_)));
                 totals.lost_shadows += shadows.count() as u64;
             }
             Step::Put { place, ty, value } => {
@@ -291,7 +306,7 @@ impl<R: Real> Running<'_, R> {
                 thread.registers.forget(*place, *bytes);
             }
             Step::Store { addr, ty, value } => {
-                process.memory.store(frame.address(addr), *ty, &frame.values[*value]);
+                process.memory.store(frame.address(addr), *ty, &frame.values[*value], &operations.nodes);
             }
             Step::SetMxcsr { value } => {
                 thread.mode.mxcsr = frame.word(*value) as u32;
@@ -316,14 +331,14 @@ impl<R: Real> Running<'_, R> {
             }
             Step::Copy { dst, src, len, unit } => {
                 let bytes = frame.word(*len).saturating_mul(*unit as u64);
-                process.memory.copy(frame.word(*dst), frame.word(*src), bytes);
+                process.memory.copy(frame.word(*dst), frame.word(*src), bytes, &operations.nodes);
             }
             Step::Allocate { at, size, count, old } => {
                 let bytes = frame.word(*size).saturating_mul(count.map_or(1, |count| frame.word(count)));
-                process.allocate(frame.word(*at), old.map_or(0, |old| frame.word(old)), bytes);
+                process.allocate(frame.word(*at), old.map_or(0, |old| frame.word(old)), bytes, &operations.nodes);
             }
             Step::Enter { args, caller } => {
-                let args = args.iter().map(|(arg, ty)| frame.term(*arg, *ty)).collect();
+                let args = args.iter().map(|(arg, ty)| frame.term(*arg, *ty, &operations.nodes)).collect();
                 // The call ends where it returns to: one byte before is inside it.
                 let pc = frame.word(*caller).wrapping_sub(1);
                 thread.call = Some(Call { args, pc });
@@ -331,10 +346,12 @@ impl<R: Real> Running<'_, R> {
             Step::Leave { operator, of, result, ty, to, last } => {
                 let native = mask(frame.values[*result].bits, ty.bytes());
                 let value = self.result(*operator, of, native, *ty, *last);
-                let frame = &mut self.books.frame;
+                let Books { frame, operations, .. } = &mut *self.books;
                 match to {
                     Destination::Register(place) => self.thread.registers.put(*place, *ty, &value),
-                    Destination::Memory(addr) => self.process.memory.store(frame.address(addr), *ty, &value),
+                    Destination::Memory(addr) => {
+                        self.process.memory.store(frame.address(addr), *ty, &value, &operations.nodes)
+                    }
                 }
                 frame.values[*result] = value;
             }
@@ -356,11 +373,11 @@ impl<R: Real> Running<'_, R> {
     }
 
     /// What a wrapped function computed: the operator on the arguments of the call, or plain bits if it cannot be that.
-    fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value<R> {
+    fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value {
         let Running { thread, process, books } = self;
         let call = thread.call.as_ref().and_then(|call| {
-            let args = of.iter().map(|number| call.args.get(*number as usize).cloned());
-            Some((args.collect::<Option<Args<R>>>()?, call.pc))
+            let args = of.iter().map(|number| call.args.get(*number as usize).copied());
+            Some((args.collect::<Option<Args>>()?, call.pc))
         });
         if last {
             thread.call = None;
@@ -375,22 +392,23 @@ impl<R: Real> Running<'_, R> {
             return Value::plain(native);
         }
         if let ([arg, ..], true) = (&args[..], operator.is_relative()) {
-            let moved = if arg.ty() != ty { None } else { Some(arg.clone()) };
-            let moved = moved.map(|arg| match operator {
-                Operator::Nextafter => books.operations.step(arg, native, at, thread.mode),
-                _ => books.operations.rescale(arg, native, at, thread.mode),
-            });
-            return moved.map_or(Value::plain(native), Value::of_term);
+            let moved = match operator {
+                _ if books.operations.nodes.ty(*arg) != ty => return Value::plain(native),
+                Operator::Nextafter => books.operations.step(*arg, native, at, thread.mode),
+                _ => books.operations.rescale(*arg, native, at, thread.mode),
+            };
+            return Value::of_term(moved, &books.operations.nodes);
         }
         // The function hands on what it was given.
         if let (Operator::Cast, [arg]) = (operator, &args[..])
-            && arg.ty() == ty
-            && arg.bits() == native
+            && books.operations.nodes.ty(*arg) == ty
+            && books.operations.nodes.bits(*arg) == native
         {
-            return Value::of_term(arg.clone());
+            return Value::of_term(*arg, &books.operations.nodes);
         }
         if let Operator::Opaque(_) = operator {
-            return Value::of_term(books.operations.opaque(operator, ty, args, native, at));
+            let result = books.operations.opaque(operator, ty, args, native, at);
+            return Value::of_term(result, &books.operations.nodes);
         }
         if !books.operations.is_plausible(operator, ty, &args, native) {
             books.totals.misnamed_calls += 1;
@@ -398,37 +416,40 @@ impl<R: Real> Running<'_, R> {
         }
         let site = Some(books.operations.sites.number(SiteKey { at, operator, ty }));
         let request = Request { operator, ty, args, native, at, site, mode: thread.mode, called: true };
-        Value::of_term(books.operations.operate(request))
+        let result = books.operations.operate(request);
+        Value::of_term(result, &books.operations.nodes)
     }
 
     /// A wrapped function has made an integer of floats.
-    fn integer(&mut self, operator: Operator, args: &[Term<R>], native: u128, ty: Type, at: LocationId) {
+    fn integer(&mut self, operator: Operator, args: &[Term], native: u128, ty: Type, at: LocationId) {
         let Books { operations, spots, .. } = &mut *self.books;
         let spot = spots.number(at, SpotKind::ToInt);
         spots.execute(spot);
-        let Some(term @ Term::Node(node)) = args.first() else { return };
+        let Some(term @ Term::Node(node)) = args.first().copied() else { return };
         let unused = 128 - 8 * ty.bytes() as u32;
         let native = (native as i128) << unused >> unused;
         // What has no integer gets one that says so: which one, differs from function to function.
         let correct = operations.integer(operator, args, self.thread.mode).unwrap_or(native);
-        let visit = Visit { wrong: native != correct, culprit: term, shown: term, influences: node.influences };
-        spots.visit(spot, visit, &mut operations.sets);
+        let influences = operations.nodes[node].influences;
+        let visit = Visit { wrong: native != correct, culprit: term, shown: term, influences };
+        spots.visit(spot, visit, &mut operations.sets, &operations.nodes);
     }
 
     /// A decision on a comparison: which way it went natively.
     fn decide(&mut self, spot: usize, ty: Type, args: [Index; 2], holds: impl Fn(Outcome) -> bool) -> bool {
         let Books { frame, operations, spots, .. } = &mut *self.books;
-        let [a, b] = args.map(|arg| frame.term(arg, ty));
-        let native = holds(native::compare(ty, a.bits(), b.bits(), self.thread.mode.mxcsr));
+        let [a, b] = args.map(|arg| frame.term(arg, ty, &operations.nodes));
+        let [left, right] = [a, b].map(|term| operations.nodes.bits(term));
+        let native = holds(native::compare(ty, left, right, self.thread.mode.mxcsr));
         spots.execute(spot);
-        if let (Term::Leaf(_), Term::Leaf(_)) = (&a, &b) {
+        if let (Term::Leaf(_), Term::Leaf(_)) = (a, b) {
             return native;
         }
-        if native != holds(operations.compare(&a, &b)) {
-            let culprit = if b.ulps() > a.ulps() { &b } else { &a };
-            let influences = operations.sets.union(a.influences(), b.influences());
-            let visit = Visit { wrong: true, culprit, shown: &a, influences };
-            spots.visit(spot, visit, &mut operations.sets);
+        if native != holds(operations.compare(a, b)) {
+            let Operations { nodes, sets, .. } = operations;
+            let culprit = if nodes.ulps(b) > nodes.ulps(a) { b } else { a };
+            let influences = sets.union(nodes.influences(a), nodes.influences(b));
+            spots.visit(spot, Visit { wrong: true, culprit, shown: a, influences }, sets, nodes);
         }
         native
     }

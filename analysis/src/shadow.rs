@@ -4,118 +4,113 @@
 //! writes a place behind our back can cost a shadow and never makes one wrong. So the shadow of a long double travels even where only
 //! its first bytes do, because it is copied in two moves: whoever uses it as that float compares all of its bits.
 
-use crate::trace::{Leaf, Node, Term};
+use crate::real::Real;
+use crate::trace::{Handle, Leaf, Nodes, Term};
 use fpgrind_ir::{GRANULE, Type};
-use std::rc::Rc;
 
 /// What is known about the float that begins at a granule.
-pub enum Part<R> {
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
     /// Nothing: data without a history.
     None,
     /// These four bytes are written in the program.
     Constant(u32),
-    /// A float that begins here. One of two bytes is the granule's lower half.
-    Shadow(Rc<Node<R>>),
-    /// Two floats of two bytes each, of which the upper has a shadow and the lower may have one.
-    Halves(Rc<Halves<R>>),
+    /// A float of four bytes or more that begins here.
+    Shadow(Handle),
+    /// Two floats of two bytes each, of which at least one has a shadow.
+    Halves([Option<Handle>; 2]),
 }
 
-pub struct Halves<R> {
-    pub lower: Option<Rc<Node<R>>>,
-    pub upper: Rc<Node<R>>,
-}
-
-impl<R> Clone for Part<R> {
-    fn clone(&self) -> Part<R> {
-        match self {
-            Part::None => Part::None,
-            Part::Constant(bits) => Part::Constant(*bits),
-            Part::Shadow(node) => Part::Shadow(node.clone()),
-            Part::Halves(halves) => Part::Halves(halves.clone()),
-        }
-    }
-}
-
-impl<R> Part<R> {
-    pub fn is_none(&self) -> bool {
+impl Part {
+    pub fn is_none(self) -> bool {
         matches!(self, Part::None)
     }
 
+    /// Of a float, as long as its format says.
+    pub fn of_node<R: Real>(node: Handle, nodes: &Nodes<R>) -> Part {
+        match nodes[node].ty.bytes() {
+            2 => Part::Halves([Some(node), None]),
+            _ => Part::Shadow(node),
+        }
+    }
+
     /// Bytes that the part speaks of.
-    pub fn bytes(&self) -> usize {
+    pub fn bytes<R>(self, nodes: &Nodes<R>) -> usize {
         match self {
             Part::None => 0,
             Part::Constant(_) | Part::Halves(_) => GRANULE,
-            Part::Shadow(node) => node.ty.bytes(),
+            Part::Shadow(node) => nodes[node].ty.bytes(),
         }
     }
 
     /// May it travel in a value of so many bytes?
-    pub fn fits(&self, bytes: usize) -> bool {
+    #[inline]
+    pub fn fits<R>(self, bytes: usize, nodes: &Nodes<R>) -> bool {
         match self {
-            Part::Shadow(node) => node.ty.bytes() <= bytes || node.ty == Type::F80,
+            Part::Shadow(node) => nodes[node].ty.bytes() <= bytes || nodes[node].ty == Type::F80,
             _ => true,
         }
     }
 
     /// Does it speak of floats of two bytes?
-    pub fn is_of_halves(&self) -> bool {
-        match self {
-            Part::None | Part::Constant(_) => false,
-            Part::Shadow(node) => node.ty.bytes() == 2,
-            Part::Halves(_) => true,
-        }
+    pub fn is_of_halves(self) -> bool {
+        matches!(self, Part::Halves(_))
     }
 
     /// The floats of two bytes in a granule, the lower first.
-    pub fn halves(&self) -> [Option<&Rc<Node<R>>>; 2] {
+    pub fn halves(self) -> [Option<Handle>; 2] {
         match self {
-            Part::Shadow(node) if node.ty.bytes() == 2 => [Some(node), None],
-            Part::Halves(halves) => [halves.lower.as_ref(), Some(&halves.upper)],
+            Part::Halves(halves) => halves,
             _ => [None, None],
         }
     }
 
-    pub fn of_halves(lower: Option<Rc<Node<R>>>, upper: Option<Rc<Node<R>>>) -> Part<R> {
+    pub fn of_halves(lower: Option<Handle>, upper: Option<Handle>) -> Part {
         match (lower, upper) {
-            (lower, Some(upper)) => Part::Halves(Rc::new(Halves { lower, upper })),
-            (Some(lower), None) => Part::Shadow(lower),
             (None, None) => Part::None,
+            halves => Part::Halves(halves.into()),
         }
     }
 
     /// What is known about one half of a granule, as a value of its own.
-    pub fn half(&self, upper: bool) -> Part<R> {
+    pub fn half(self, upper: bool) -> Part {
         match self {
             Part::Constant(bits) => Part::Constant(if upper { bits >> 16 } else { bits & 0xffff }),
-            _ => self.halves()[upper as usize].cloned().map_or(Part::None, Part::Shadow),
+            _ => Part::of_halves(self.halves()[upper as usize], None),
         }
     }
 
     /// What is known about a granule of two values of two bytes each.
-    pub fn join(lower: &Part<R>, upper: &Part<R>) -> Part<R> {
+    pub fn join(lower: Part, upper: Part) -> Part {
         match (lower, upper) {
             (Part::Constant(lower), Part::Constant(upper)) => Part::Constant(lower & 0xffff | upper << 16),
-            _ => Part::of_halves(lower.halves()[0].cloned(), upper.halves()[0].cloned()),
+            _ => Part::of_halves(lower.halves()[0], upper.halves()[0]),
         }
     }
 
     /// What of it shadows these bits, the first of them; so many bytes of them are known.
-    fn agreeing_with(&self, bits: u128, bytes: usize) -> Part<R> {
+    fn agreeing_with<R>(self, bits: u128, bytes: usize, nodes: &Nodes<R>) -> Part {
         let agrees = match self {
             Part::None => true,
-            Part::Constant(constant) => mask(bits ^ *constant as u128, bytes.min(GRANULE)) == 0,
-            Part::Shadow(node) => mask(bits ^ node.bits.get(), bytes.min(node.ty.bytes())) == 0,
-            Part::Halves(_) => {
-                let [lower, upper] = self.halves();
-                let agreeing = |half: Option<&Rc<Node<R>>>, bits: u128| {
-                    half.filter(|half| mask(bits ^ half.bits.get(), 2) == 0).cloned()
-                };
+            Part::Constant(constant) => mask(bits ^ constant as u128, bytes.min(GRANULE)) == 0,
+            Part::Shadow(node) => mask(bits ^ nodes[node].bits(), bytes.min(nodes[node].ty.bytes())) == 0,
+            Part::Halves([lower, upper]) => {
+                let agreeing =
+                    |half: Option<Handle>, bits: u128| half.filter(|half| mask(bits ^ nodes[*half].bits(), 2) == 0);
                 let upper = if bytes < GRANULE { None } else { agreeing(upper, bits >> 16) };
                 return Part::of_halves(agreeing(lower, bits), upper);
             }
         };
-        if agrees { self.clone() } else { Part::None }
+        if agrees { self } else { Part::None }
+    }
+
+    /// Calls a function with each node that it leads to.
+    pub fn each_root(self, root: &mut dyn FnMut(Handle)) {
+        match self {
+            Part::None | Part::Constant(_) => {}
+            Part::Shadow(node) => root(node),
+            Part::Halves(halves) => halves.into_iter().flatten().for_each(root),
+        }
     }
 }
 
@@ -123,17 +118,18 @@ impl<R> Part<R> {
 pub const GRANULES: usize = 4;
 
 /// A value: the guest's bits, and for each granule what is known about a float that begins there.
-pub struct Value<R> {
+#[derive(Clone, Copy, Debug)]
+pub struct Value {
     pub bits: u128,
-    pub parts: [Part<R>; GRANULES],
+    pub parts: [Part; GRANULES],
 }
 
-impl<R> Value<R> {
-    pub fn plain(bits: u128) -> Value<R> {
-        Value { bits, parts: [const { Part::None }; GRANULES] }
+impl Value {
+    pub fn plain(bits: u128) -> Value {
+        Value { bits, parts: [Part::None; GRANULES] }
     }
 
-    pub fn constant(bits: u128, ty: Type) -> Value<R> {
+    pub fn constant(bits: u128, ty: Type) -> Value {
         let mut value = Value::plain(bits);
         for granule in 0..ty.granules() {
             value.parts[granule] = Part::Constant(value.bits_at(granule) as u32);
@@ -141,13 +137,13 @@ impl<R> Value<R> {
         value
     }
 
-    pub fn of_term(term: Term<R>) -> Value<R> {
+    pub fn of_term<R: Real>(term: Term, nodes: &Nodes<R>) -> Value {
         match term {
             Term::Leaf(leaf) if leaf.constant => Value::constant(leaf.bits(), leaf.ty),
             Term::Leaf(leaf) => Value::plain(leaf.bits()),
             Term::Node(node) => {
-                let mut value = Value::plain(node.bits.get());
-                value.parts[0] = Part::Shadow(node);
+                let mut value = Value::plain(nodes[node].bits());
+                value.parts[0] = Part::of_node(node, nodes);
                 value
             }
         }
@@ -159,11 +155,16 @@ impl<R> Value<R> {
     }
 
     /// The float that begins at a granule.
-    pub fn term_at(&self, granule: usize, ty: Type) -> Term<R> {
+    #[inline]
+    pub fn term_at<R>(&self, granule: usize, ty: Type, nodes: &Nodes<R>) -> Term {
         let bits = mask(self.bits_at(granule), ty.bytes());
         let parts = &self.parts[granule..];
-        match &parts[0] {
-            Part::Shadow(node) if node.ty == ty && node.bits.get() == bits => Term::Node(node.clone()),
+        let node = match parts[0] {
+            Part::Shadow(node) => Some(node),
+            part => part.halves()[0],
+        };
+        match node {
+            Some(node) if nodes[node].ty == ty && nodes[node].bits() == bits => Term::Node(node),
             _ => {
                 let constant = parts.iter().take(ty.granules()).all(|part| matches!(part, Part::Constant(_)));
                 Term::Leaf(Leaf::new(ty, bits, constant))
@@ -172,25 +173,31 @@ impl<R> Value<R> {
     }
 
     /// Takes over into a granule what of a part agrees with the bits there; says whether none of it is stale.
-    pub fn accept(&mut self, granule: usize, ty: Type, part: &Part<R>) -> bool {
+    #[inline]
+    pub fn accept<R>(&mut self, granule: usize, ty: Type, part: Part, nodes: &Nodes<R>) -> bool {
         let bytes = ty.bytes().saturating_sub(GRANULE * granule);
-        if !part.fits(bytes) {
+        if !part.fits(bytes, nodes) {
             // Torn, not stale.
             return true;
         }
         // The common case.
         if let Part::Shadow(node) = part {
-            let agrees = mask(self.bits_at(granule) ^ node.bits.get(), bytes.min(node.ty.bytes())) == 0;
+            let agrees = mask(self.bits_at(granule) ^ nodes[node].bits(), bytes.min(nodes[node].ty.bytes())) == 0;
             if agrees {
-                self.parts[granule] = Part::Shadow(node.clone());
+                self.parts[granule] = part;
             }
             return agrees;
         }
-        let agreeing = part.agreeing_with(self.bits_at(granule), bytes);
-        let all = match (part, &agreeing) {
+        let agreeing = part.agreeing_with(self.bits_at(granule), bytes, nodes);
+        let all = match (part, agreeing) {
             // Of a part that reaches further than the value nothing more is known.
-            (Part::Halves(of), Part::Halves(now)) => of.lower.is_some() == now.lower.is_some(),
-            (Part::Halves(_), _) => bytes < GRANULE,
+            (Part::Halves([lower, upper]), agreeing) => {
+                let now = agreeing.halves();
+                match bytes < GRANULE {
+                    true => lower == now[0] || upper.is_some(),
+                    false => [lower, upper] == now,
+                }
+            }
             (part, agreeing) => agreeing.is_none() == part.is_none(),
         };
         self.parts[granule] = agreeing;
@@ -198,26 +205,23 @@ impl<R> Value<R> {
     }
 
     /// The bits of a type from a granule on, with what is known about them.
-    pub fn extract(&self, granule: usize, ty: Type) -> Value<R> {
+    pub fn extract(&self, granule: usize, ty: Type) -> Value {
         let mut value = Value::plain(mask(self.bits_at(granule), ty.bytes()));
         for (part, source) in value.parts.iter_mut().zip(&self.parts[granule..]).take(ty.granules()) {
-            part.clone_from(source);
+            *part = *source;
         }
         value
     }
 
     /// The lower or the upper half of a granule.
-    pub fn half(&self, granule: usize, upper: bool) -> Value<R> {
+    pub fn half(&self, granule: usize, upper: bool) -> Value {
         let mut value = Value::plain(mask(self.bits_at(granule) >> if upper { 16 } else { 0 }, 2));
         value.parts[0] = self.parts[granule].half(upper);
         value
     }
 
     /// Values one after the other.
-    pub fn concat<'a>(parts: impl Iterator<Item = (&'a Value<R>, Type)>) -> Value<R>
-    where
-        R: 'a,
-    {
+    pub fn concat<'a, R>(parts: impl Iterator<Item = (&'a Value, Type)>, nodes: &Nodes<R>) -> Value {
         let mut value = Value::plain(0);
         let mut at = 0;
         for (source, ty) in parts {
@@ -226,14 +230,14 @@ impl<R> Value<R> {
             if ty.bytes() < GRANULE {
                 let Some(part) = value.parts.get_mut(granule) else { break };
                 *part = match at % GRANULE {
-                    0 => source.parts[0].clone(),
-                    _ => Part::join(part, &source.parts[0]),
+                    0 => source.parts[0],
+                    _ => Part::join(*part, source.parts[0]),
                 };
             } else {
                 let sources = source.parts.iter().enumerate().take(ty.granules());
                 for (part, (at, source)) in value.parts[granule..].iter_mut().zip(sources) {
-                    if source.fits(ty.bytes() - GRANULE * at) {
-                        part.clone_from(source);
+                    if source.fits(ty.bytes() - GRANULE * at, nodes) {
+                        *part = *source;
                     }
                 }
             }

@@ -7,10 +7,9 @@ use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
-use crate::trace::{Node, Term};
+use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
 
 /// How an execution went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,27 +31,27 @@ pub struct SiteKey {
     pub ty: Type,
 }
 
-pub struct Site<R> {
+pub struct Site {
     pub key: SiteKey,
     pub executions: u64,
-    pub state: State<R>,
+    pub state: State,
 }
 
-pub enum State<R> {
+pub enum State {
     /// Nothing went wrong so far. Some traces are kept, to know what good executions looked like if one ever does.
-    Good(Early<R>),
+    Good(Early),
     Candidate(Box<Candidate>),
 }
 
 /// Traces of good executions: those number 1, 2, 4, 8, and those with the least and the greatest first and second argument.
-pub struct Early<R> {
-    sampled: Vec<Rc<Node<R>>>,
-    extremes: [Option<Extremes<R>>; 2],
+pub struct Early {
+    sampled: Vec<Handle>,
+    extremes: [Option<Extremes>; 2],
 }
 
-struct Extremes<R> {
-    least: (f64, Rc<Node<R>>),
-    greatest: (f64, Rc<Node<R>>),
+struct Extremes {
+    least: (f64, Handle),
+    greatest: (f64, Handle),
 }
 
 const MAX_SAMPLED: usize = 16;
@@ -69,13 +68,13 @@ pub struct Candidate {
     pub general: Generaliser,
 }
 
-pub struct Sites<R> {
-    sites: Vec<Site<R>>,
+pub struct Sites {
+    sites: Vec<Site>,
     numbers: FxHashMap<SiteKey, usize>,
 }
 
-impl<R: Real> Sites<R> {
-    pub fn new() -> Sites<R> {
+impl Sites {
+    pub fn new() -> Sites {
         Sites { sites: Vec::new(), numbers: FxHashMap::default() }
     }
 
@@ -87,19 +86,27 @@ impl<R: Real> Sites<R> {
         })
     }
 
-    pub fn get_mut(&mut self, number: usize) -> Option<&mut Site<R>> {
+    /// Calls a function with each node that is kept.
+    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
+        for site in &self.sites {
+            if let State::Good(early) = &site.state {
+                early.kept().for_each(&mut *root);
+            }
+        }
+    }
+
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut Site> {
         self.sites.get_mut(number)
     }
 
-    pub fn observe(&mut self, number: usize, node: &Rc<Node<R>>, verdict: Verdict, mode: Mode, max_depth: usize) {
+    pub fn observe<R: Real>(&mut self, number: usize, node: Handle, verdict: Verdict, mode: Mode, nodes: &Nodes<R>) {
         let site = &mut self.sites[number];
         site.executions += 1;
         match (&mut site.state, verdict) {
-            (State::Good(early), Verdict::Fine) => early.keep(site.executions, node),
-            (State::Candidate(candidate), Verdict::Fine) => candidate.general.see(&Term::Node(node.clone())),
-            (State::Candidate(candidate), _) => candidate.observe(node, verdict),
+            (State::Good(early), Verdict::Fine) => early.keep(site.executions, node, nodes),
+            (State::Candidate(candidate), Verdict::Fine) => candidate.general.see(Term::Node(node), nodes),
+            (State::Candidate(candidate), _) => candidate.observe(node, verdict, nodes),
             (State::Good(early), _) => {
-                let root = Term::Node(node.clone());
                 let mut candidate = Box::new(Candidate {
                     kind: CauseKind::Inaccurate,
                     erroneous: 0,
@@ -108,27 +115,31 @@ impl<R: Real> Sites<R> {
                     computed: Number::from(0.0),
                     correct: Number::from(0.0),
                     mode,
-                    general: Generaliser::new(&root, max_depth),
+                    general: Generaliser::new(Term::Node(node), nodes),
                 });
-                let extremes = early.extremes.iter().flatten().flat_map(|e| [&e.least.1, &e.greatest.1]);
-                for good in early.sampled.iter().chain(extremes) {
-                    candidate.general.see(&Term::Node(good.clone()));
+                for good in early.kept() {
+                    candidate.general.see(Term::Node(good), nodes);
                 }
-                candidate.observe(node, verdict);
+                candidate.observe(node, verdict, nodes);
                 site.state = State::Candidate(candidate);
             }
         }
     }
 }
 
-impl<R> Early<R> {
-    fn keep(&mut self, executions: u64, node: &Rc<Node<R>>) {
+impl Early {
+    fn kept(&self) -> impl Iterator<Item = Handle> {
+        let extremes = self.extremes.iter().flatten().flat_map(|e| [e.least.1, e.greatest.1]);
+        self.sampled.iter().copied().chain(extremes)
+    }
+
+    fn keep<R: Real>(&mut self, executions: u64, node: Handle, nodes: &Nodes<R>) {
         if executions.is_power_of_two() && self.sampled.len() < MAX_SAMPLED {
-            self.sampled.push(node.clone());
+            self.sampled.push(node);
         }
-        for (arg, extremes) in node.args.iter().zip(&mut self.extremes) {
-            let value = arg.value();
-            let this = || (value, node.clone());
+        for (arg, extremes) in nodes.args(node).zip(&mut self.extremes) {
+            let value = nodes.value(arg);
+            let this = || (value, node);
             match extremes {
                 None => *extremes = Some(Extremes { least: this(), greatest: this() }),
                 Some(extremes) if value < extremes.least.0 => extremes.least = this(),
@@ -140,7 +151,8 @@ impl<R> Early<R> {
 }
 
 impl Candidate {
-    fn observe<R: Real>(&mut self, node: &Rc<Node<R>>, verdict: Verdict) {
+    fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, nodes: &Nodes<R>) {
+        let node = &nodes[handle];
         let (ulps, kind) = match verdict {
             Verdict::Inaccurate(ulps) => (ulps, CauseKind::Inaccurate),
             Verdict::Flushed(ulps) => (ulps, CauseKind::Flushed),
@@ -155,9 +167,9 @@ impl Candidate {
         self.sum_bits += bits;
         if bits > self.max_bits {
             self.max_bits = bits;
-            self.computed = Number::new(node.ty, node.bits.get());
-            self.correct = Number::new(node.ty, node.rounded.get());
+            self.computed = node.number();
+            self.correct = Number::new(node.ty, node.rounded());
         }
-        self.general.meet(&Term::Node(node.clone()), bits);
+        self.general.meet(Term::Node(handle), bits, nodes);
     }
 }

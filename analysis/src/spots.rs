@@ -7,10 +7,10 @@ use crate::findings::SpotKind;
 use crate::influence::{Influences, Sets};
 use crate::location::{Location, LocationId, Locations};
 use crate::number::Number;
-use crate::trace::{Node, Term};
+use crate::real::Real;
+use crate::trace::{Handle, Nodes, Term};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
-use std::rc::Rc;
 
 pub struct SpotState {
     pub at: LocationId,
@@ -39,25 +39,24 @@ pub struct Spots {
     pub spots: Vec<SpotState>,
     numbers: FxHashMap<(LocationId, SpotKind), usize>,
     executed: u64,
-    max_depth: usize,
 }
 
 /// Nodes of a trace that are counted.
 const MAX_COUNTED: usize = 1024;
 
 /// What happened at a spot.
-pub struct Visit<'a, R> {
+pub struct Visit {
     pub wrong: bool,
     /// The value with the most error in it.
-    pub culprit: &'a Term<R>,
+    pub culprit: Term,
     /// The value shown: a decision's left operand.
-    pub shown: &'a Term<R>,
+    pub shown: Term,
     pub influences: Influences,
 }
 
 impl Spots {
-    pub fn new(max_depth: usize) -> Spots {
-        Spots { spots: Vec::new(), numbers: FxHashMap::default(), executed: 0, max_depth }
+    pub fn new() -> Spots {
+        Spots { spots: Vec::new(), numbers: FxHashMap::default(), executed: 0 }
     }
 
     pub fn number(&mut self, at: LocationId, kind: SpotKind) -> usize {
@@ -93,16 +92,16 @@ impl Spots {
     }
 
     /// Books what an execution that was counted came to. Is it the one that is shown?
-    pub fn visit<R>(&mut self, number: usize, visit: Visit<'_, R>, sets: &mut Sets) -> bool {
+    pub fn visit<R: Real>(&mut self, number: usize, visit: Visit, sets: &mut Sets, nodes: &Nodes<R>) -> bool {
         let Visit { wrong, culprit, shown, influences } = visit;
         let spot = &mut self.spots[number];
-        let bits = error::bits(culprit.ulps());
+        let bits = error::bits(nodes.ulps(culprit));
         let is_output = matches!(spot.kind, SpotKind::Output { .. });
         let is_shown = (wrong || is_output) && (bits > spot.max_bits || spot.count == 1 || wrong && spot.wrong == 0);
         if is_shown {
             spot.max_bits = spot.max_bits.max(bits);
-            spot.computed = shown.number();
-            spot.correct = shown.correct();
+            spot.computed = nodes.number(shown);
+            spot.correct = nodes.correct(shown);
         }
         if !wrong {
             return is_shown;
@@ -112,14 +111,14 @@ impl Spots {
         spot.influences = sets.union(spot.influences, influences);
         if influences.is_empty() {
             spot.uncaused += 1;
-            let culprit = culprit.shown();
-            let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, self.max_depth));
-            general.meet(culprit, bits);
+            let culprit = nodes.shown(culprit);
+            let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, nodes));
+            general.meet(culprit, bits, nodes);
             // Traces of neighbouring executions hold the same operations: a few are enough.
             if let Term::Node(node) = culprit
                 && spot.uncaused.is_power_of_two()
             {
-                count_operations(node, &mut spot.operations);
+                count_operations(node, &mut spot.operations, nodes);
             }
         }
         is_shown
@@ -136,17 +135,17 @@ impl SpotState {
     }
 }
 
-fn count_operations<R>(root: &Rc<Node<R>>, counts: &mut FxHashMap<LocationId, u64>) {
+fn count_operations<R: Real>(root: Handle, counts: &mut FxHashMap<LocationId, u64>, nodes: &Nodes<R>) {
     let mut visited = FxHashSet::default();
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
-        if visited.len() >= MAX_COUNTED || !visited.insert(Rc::as_ptr(node)) {
+        if visited.len() >= MAX_COUNTED || !visited.insert(node) {
             continue;
         }
-        if !node.is_exact() {
-            *counts.entry(node.at).or_default() += 1;
+        if !nodes.is_exact(node) {
+            *counts.entry(nodes[node].at).or_default() += 1;
         }
-        pending.extend(node.args.iter().filter_map(|arg| match arg {
+        pending.extend(nodes.args(node).filter_map(|arg| match arg {
             Term::Node(node) => Some(node),
             Term::Leaf(_) => None,
         }));

@@ -1,40 +1,26 @@
-//! Concrete traces: the operations behind a value, as a DAG of bounded depth. Moves, loads, stores and calls leave no
-//! node in it.
+//! Concrete traces: the operations behind a value, as a DAG. Moves, loads, stores and calls leave no node in it.
+//!
+//! Nodes lie in one arena and are spoken of by number. Nobody counts who holds them: when the arena is full, [`Nodes::collect`] looks from
+//! the places that shadow something how far traces are still wanted, cuts them there and gives the rest away again. So a
+//! new value costs a write, passing it on costs a number, and memory has a bound however long the program runs.
 
 use crate::error;
 use crate::format::is_within;
 use crate::influence::Influences;
 use crate::location::LocationId;
+use crate::mode::{Direction, Target};
 use crate::number::Number;
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
-use rustc_hash::FxHashMap;
-use std::rc::Rc;
-
-/// The bits of a float in ten bytes: traces are made of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(C, packed(2))]
-pub struct Bits {
-    low: u64,
-    high: u16,
-}
-
-impl Bits {
-    #[inline]
-    pub fn new(bits: u128) -> Bits {
-        Bits { low: bits as u64, high: (bits >> 64) as u16 }
-    }
-
-    #[inline]
-    pub fn get(self) -> u128 {
-        self.low as u128 | (self.high as u128) << 64
-    }
-}
+use smallvec::SmallVec;
+use std::num::NonZeroU32;
+use std::ops::Index;
 
 /// A float without a history: it is taken to be exactly what it says.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaf {
-    bits: Bits,
+    low: u64,
+    high: u16,
     pub ty: Type,
     /// A number written in the program, not data that it works on.
     pub constant: bool,
@@ -43,51 +29,383 @@ pub struct Leaf {
 impl Leaf {
     #[inline]
     pub fn new(ty: Type, bits: u128, constant: bool) -> Leaf {
-        Leaf { bits: Bits::new(bits), ty, constant }
+        Leaf { low: bits as u64, high: (bits >> 64) as u16, ty, constant }
     }
 
+    #[inline]
     pub fn bits(&self) -> u128 {
-        self.bits.get()
+        self.low as u128 | (self.high as u128) << 64
     }
+}
+
+/// A node, by number. It is good until the arena is collected without a root that leads to it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Handle(NonZeroU32);
+
+impl Handle {
+    fn new(index: usize) -> Handle {
+        Handle(NonZeroU32::MIN.saturating_add(index as u32))
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// A float as an operation sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Term {
+    Leaf(Leaf),
+    Node(Handle),
+}
+
+/// The arguments of an operation.
+pub type Args = SmallVec<[Term; MAX_ARITY]>;
+
+/// How an argument is kept in a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Slot {
+    None,
+    Node,
+    Data(Type),
+    Number(Type),
+}
+
+/// What a new node is made of.
+pub struct Made<R> {
+    pub operator: Operator,
+    pub ty: Type,
+    pub at: LocationId,
+    pub influences: Influences,
+    pub bits: u128,
+    pub real: R,
+    pub target: Target,
+    pub ulps: u64,
 }
 
 /// The result of an operation, and how it came about.
 pub struct Node<R> {
-    pub operator: Operator,
-    pub ty: Type,
-    /// Levels of operations below and including this one.
-    pub depth: u16,
-    pub influences: Influences,
-    pub at: LocationId,
-    /// What the guest computed.
-    pub bits: Bits,
-    /// What it stands for, and the float next to that, rounded as the operation rounds.
+    /// What it stands for.
     pub real: R,
-    pub rounded: Bits,
     /// Total error, in the format in which the value was last rounded.
     pub ulps: u64,
-    /// Empty where the trace is cut off.
-    pub args: Args<R>,
+    /// Bits of leaves, numbers of nodes.
+    args: [u64; MAX_ARITY],
+    low: u64,
+    high: u16,
+    slots: [Slot; MAX_ARITY],
+    pub at: LocationId,
+    pub influences: Influences,
+    pub operator: Operator,
+    pub ty: Type,
+    digits: u8,
+    direction: Direction,
+    /// A leaf that is too long for a slot; and whether it is a number written in the program.
+    leaf: Option<bool>,
 }
 
 impl<R> Node<R> {
+    /// What the guest computed.
+    #[inline]
+    pub fn bits(&self) -> u128 {
+        self.low as u128 | (self.high as u128) << 64
+    }
+
+    pub fn number(&self) -> Number {
+        Number::new(self.ty, self.bits())
+    }
+
+    /// As the operation rounded.
+    #[inline]
+    pub fn target(&self) -> Target {
+        Target { ty: self.ty, direction: self.direction, digits: self.digits }
+    }
+}
+
+impl<R: Real> Node<R> {
+    /// The float next to the real, rounded as the operation rounds.
+    #[inline]
+    pub fn rounded(&self) -> u128 {
+        self.real.rounded(self.target())
+    }
+}
+
+/// The arena.
+pub struct Nodes<R> {
+    nodes: Vec<Node<R>>,
+    /// A bit for each node that the last collection found in use.
+    used: Vec<u64>,
+    /// Where to look for the next that is not.
+    cursor: usize,
+    /// Nodes to have before the next collection.
+    enough: usize,
+    most: usize,
+    max_depth: usize,
+    pub dropped: Dropped,
+}
+
+/// What was given up for want of memory.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Dropped {
+    /// Collections that left shorter traces than were asked for.
+    pub shortened: u64,
+}
+
+/// They fit into a second-level cache: more are worth their misses only if they are in use.
+const FEW: usize = 1 << 14;
+/// How many times the nodes in use there are room for. Each collection looks at all in use.
+const ROOM: usize = 4;
+/// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
+/// value shows only further below.
+const GENEROUS: usize = 2;
+/// Depth costs memory for every live value.
+const MAX_DEPTH: usize = 1000;
+
+impl<R: Real> Nodes<R> {
+    /// Traces of so many levels, in so many bytes.
+    pub fn new(max_depth: usize, bytes: usize) -> Nodes<R> {
+        let most = (bytes / size_of::<Node<R>>()).clamp(FEW, u32::MAX as usize - 1);
+        let max_depth = max_depth.clamp(1, MAX_DEPTH);
+        Nodes {
+            nodes: Vec::new(),
+            used: Vec::new(),
+            cursor: 0,
+            enough: FEW,
+            most,
+            max_depth,
+            dropped: Dropped::default(),
+        }
+    }
+
+    pub fn max_depth(&self) -> usize {
+        self.max_depth
+    }
+
+    /// Makes a node.
+    #[inline]
+    pub fn make(&mut self, made: Made<R>, args: &[Term]) -> Handle {
+        let Made { operator, ty, at, influences, bits, real, target, ulps } = made;
+        let mut node = Node {
+            real,
+            ulps,
+            args: [0; MAX_ARITY],
+            low: bits as u64,
+            high: (bits >> 64) as u16,
+            slots: [Slot::None; MAX_ARITY],
+            at,
+            influences,
+            operator,
+            ty,
+            digits: target.digits,
+            direction: target.direction,
+            leaf: None,
+        };
+        for (i, arg) in args.iter().enumerate().take(MAX_ARITY) {
+            (node.slots[i], node.args[i]) = match arg {
+                Term::Node(handle) => (Slot::Node, handle.0.get() as u64),
+                Term::Leaf(leaf) if leaf.high == 0 => {
+                    (if leaf.constant { Slot::Number(leaf.ty) } else { Slot::Data(leaf.ty) }, leaf.low)
+                }
+                Term::Leaf(leaf) => (Slot::Node, self.long_leaf(*leaf).0.get() as u64),
+            };
+        }
+        self.place(node)
+    }
+
+    fn long_leaf(&mut self, leaf: Leaf) -> Handle {
+        self.place(Node {
+            real: R::exactly(0, Number::new(leaf.ty, leaf.bits())),
+            ulps: 0,
+            args: [0; MAX_ARITY],
+            low: leaf.low,
+            high: leaf.high,
+            slots: [Slot::None; MAX_ARITY],
+            at: LocationId(0),
+            influences: Influences::NONE,
+            operator: Operator::Cast,
+            ty: leaf.ty,
+            digits: Target::nearest(leaf.ty).digits,
+            direction: Direction::Nearest,
+            leaf: Some(leaf.constant),
+        })
+    }
+
+    #[inline]
+    fn place(&mut self, node: Node<R>) -> Handle {
+        let at = self.next_free();
+        match self.nodes.get_mut(at) {
+            Some(old) => *old = node,
+            None => self.nodes.push(node),
+        }
+        Handle::new(at)
+    }
+
+    /// The next place that was not in use at the last collection, or a new one.
+    #[inline]
+    fn next_free(&mut self) -> usize {
+        let at = self.cursor;
+        if let Some(word) = self.used.get(at / 64) {
+            let free = !word >> (at % 64);
+            if free & 1 == 0 {
+                return self.search_free();
+            }
+        }
+        self.cursor = at + 1;
+        at
+    }
+
+    #[cold]
+    fn search_free(&mut self) -> usize {
+        let mut at = self.cursor;
+        while let Some(word) = self.used.get(at / 64) {
+            let free = !word >> (at % 64);
+            if free != 0 {
+                at += free.trailing_zeros() as usize;
+                break;
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        let at = at.min(self.nodes.len());
+        self.cursor = at + 1;
+        at
+    }
+
+    /// Is it time to collect? Not in the middle of a block: its values are nobody's roots.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.cursor >= self.enough
+    }
+
+    /// Gives away what no root leads to in so many steps as traces are kept. `roots` calls its argument with each.
+    pub fn collect(&mut self, roots: impl Fn(&mut dyn FnMut(Handle))) {
+        let mut levels = GENEROUS * self.max_depth;
+        let mut live;
+        loop {
+            live = self.mark(levels, &roots);
+            // The nodes in use may take half of the memory, so that collections are seldom.
+            if 2 * live <= self.most || levels == 0 {
+                break;
+            }
+            levels /= 2;
+            self.dropped.shortened += (levels < self.max_depth) as u64;
+        }
+        self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
+        self.nodes.truncate(self.enough.max(self.last_used() + 1));
+        self.cursor = 0;
+    }
+
+    fn last_used(&self) -> usize {
+        let word = self.used.iter().rposition(|word| *word != 0).unwrap_or(0);
+        64 * word + 63usize.saturating_sub(self.used.get(word).map_or(64, |word| word.leading_zeros()) as usize)
+    }
+
+    /// Marks what is in use, level by level, and cuts traces below the last. How many nodes that are.
+    fn mark(&mut self, levels: usize, roots: &impl Fn(&mut dyn FnMut(Handle))) -> usize {
+        self.used.clear();
+        self.used.resize(self.nodes.len().div_ceil(64), 0);
+        let used = &mut self.used;
+        let mut insert = |handle: Handle| {
+            let (word, bit) = (handle.index() / 64, 1 << (handle.index() % 64));
+            let is_new = used.get(word).is_some_and(|word| word & bit == 0);
+            if is_new {
+                used[word] |= bit;
+            }
+            is_new
+        };
+        let (mut level, mut below) = (Vec::new(), Vec::new());
+        roots(&mut |handle| {
+            if insert(handle) {
+                level.push(handle);
+            }
+        });
+        let mut live = level.len();
+        for _ in 0..levels {
+            for handle in level.drain(..) {
+                let node = &self.nodes[handle.index()];
+                for (slot, arg) in node.slots.iter().zip(&node.args) {
+                    if let (Slot::Node, Some(arg)) = (slot, NonZeroU32::new(*arg as u32))
+                        && insert(Handle(arg))
+                    {
+                        below.push(Handle(arg));
+                    }
+                }
+            }
+            live += below.len();
+            if below.is_empty() {
+                break;
+            }
+            std::mem::swap(&mut level, &mut below);
+        }
+        for handle in level {
+            self.nodes[handle.index()].slots = [Slot::None; MAX_ARITY];
+        }
+        live
+    }
+
+    /// The arguments of an operation; none where the trace is cut off.
+    pub fn args(&self, handle: Handle) -> impl Iterator<Item = Term> {
+        (0..MAX_ARITY).map_while(move |number| self.arg(handle, number))
+    }
+
+    /// How many arguments are known.
+    #[inline]
+    pub fn arity(&self, handle: Handle) -> usize {
+        self[handle].slots.iter().take_while(|slot| **slot != Slot::None).count()
+    }
+
+    #[inline]
+    pub fn arg(&self, handle: Handle, number: usize) -> Option<Term> {
+        let node = &self[handle];
+        self.arg_in(*node.slots.get(number)?, node.args[number])
+    }
+
+    pub fn first_arg(&self, handle: Handle) -> Option<Term> {
+        self.arg(handle, 0)
+    }
+
+    #[inline]
+    fn arg_in(&self, slot: Slot, arg: u64) -> Option<Term> {
+        match slot {
+            Slot::None => None,
+            Slot::Data(ty) => Some(Term::Leaf(Leaf::new(ty, arg as u128, false))),
+            Slot::Number(ty) => Some(Term::Leaf(Leaf::new(ty, arg as u128, true))),
+            Slot::Node => {
+                let handle = Handle(NonZeroU32::new(arg as u32)?);
+                let node = &self[handle];
+                Some(match node.leaf {
+                    Some(constant) => Term::Leaf(Leaf::new(node.ty, node.bits(), constant)),
+                    None => Term::Node(handle),
+                })
+            }
+        }
+    }
+
     /// Did it not round? Where the trace is cut off, a cast to a wide format is taken to widen.
-    pub fn is_exact(&self) -> bool {
-        let from = self.args.first().map_or(Type::F32, Term::ty);
-        crate::operation::is_exact(self.operator, from, self.ty)
+    pub fn is_exact(&self, handle: Handle) -> bool {
+        let from = self.first_arg(handle).map_or(Type::F32, |arg| self.ty(arg));
+        crate::operation::is_exact(self[handle].operator, from, self[handle].ty)
+    }
+
+    /// A single taken as a double, or the like: exact, and no operation to speak of.
+    #[inline]
+    pub fn is_widening(&self, handle: Handle) -> bool {
+        self[handle].operator == Operator::Cast
+            && self.first_arg(handle).is_some_and(|arg| is_within(self.ty(arg), self[handle].ty))
     }
 
     /// Does the same operation occur among those behind the value? Then the value is one that a loop carries from turn to turn.
-    pub fn recurs(&self) -> bool {
+    pub fn recurs(&self, handle: Handle) -> bool {
         /// Nodes looked at: a loop's body is not larger, or its traces are cut before they show a second turn.
         const ENOUGH: usize = 200;
-        let mut pending = vec![self];
+        let what = |handle: Handle| (self[handle].at, self[handle].operator);
+        let mut pending = vec![handle];
         let mut looked_at = 0;
         while let Some(node) = pending.pop() {
-            for arg in node.args.iter() {
+            for arg in self.args(node) {
                 if let Term::Node(arg) = arg {
                     looked_at += 1;
-                    if (arg.at, arg.operator) == (self.at, self.operator) {
+                    if what(arg) == what(handle) {
                         return true;
                     }
                     if looked_at < ENOUGH {
@@ -98,138 +416,70 @@ impl<R> Node<R> {
         }
         false
     }
-}
 
-/// The arguments of an operation.
-pub struct Args<R> {
-    terms: [Term<R>; MAX_ARITY],
-    count: u8,
-}
-
-impl<R> Args<R> {
-    pub fn none() -> Args<R> {
-        Args::from_iter([])
-    }
-}
-
-impl<R> FromIterator<Term<R>> for Args<R> {
     #[inline]
-    fn from_iter<I: IntoIterator<Item = Term<R>>>(terms: I) -> Args<R> {
-        let mut terms = terms.into_iter();
-        let mut count = 0;
-        let terms = std::array::from_fn(|_| match terms.next() {
-            Some(term) => {
-                count += 1;
-                term
-            }
-            None => Term::Leaf(Leaf::new(Type::F64, 0, false)),
-        });
-        Args { terms, count }
-    }
-}
-
-impl<R> std::ops::Deref for Args<R> {
-    type Target = [Term<R>];
-
-    fn deref(&self) -> &[Term<R>] {
-        &self.terms[..self.count as usize]
-    }
-}
-
-impl<R> std::ops::DerefMut for Args<R> {
-    fn deref_mut(&mut self) -> &mut [Term<R>] {
-        &mut self.terms[..self.count as usize]
-    }
-}
-
-/// A float as an operation sees it.
-pub enum Term<R> {
-    Leaf(Leaf),
-    Node(Rc<Node<R>>),
-}
-
-impl<R> Clone for Term<R> {
-    fn clone(&self) -> Term<R> {
-        match self {
-            Term::Leaf(leaf) => Term::Leaf(*leaf),
-            Term::Node(node) => Term::Node(node.clone()),
-        }
-    }
-}
-
-impl<R> Term<R> {
-    pub fn bits(&self) -> u128 {
-        match self {
+    pub fn bits(&self, term: Term) -> u128 {
+        match term {
             Term::Leaf(leaf) => leaf.bits(),
-            Term::Node(node) => node.bits.get(),
+            Term::Node(node) => self[node].bits(),
         }
     }
 
-    pub fn ty(&self) -> Type {
-        match self {
+    #[inline]
+    pub fn ty(&self, term: Term) -> Type {
+        match term {
             Term::Leaf(leaf) => leaf.ty,
-            Term::Node(node) => node.ty,
+            Term::Node(node) => self[node].ty,
         }
     }
 
     /// The native value, for ranges: a long double's is not exact.
-    pub fn value(&self) -> f64 {
-        error::value(self.ty(), self.bits())
+    #[inline]
+    pub fn value(&self, term: Term) -> f64 {
+        error::value(self.ty(term), self.bits(term))
     }
 
     /// The native value.
-    pub fn number(&self) -> Number {
-        Number::new(self.ty(), self.bits())
+    pub fn number(&self, term: Term) -> Number {
+        Number::new(self.ty(term), self.bits(term))
     }
 
     /// The float next to the real.
-    pub fn rounded(&self) -> u128 {
-        match self {
+    #[inline]
+    pub fn rounded(&self, term: Term) -> u128 {
+        match term {
             Term::Leaf(leaf) => leaf.bits(),
-            Term::Node(node) => node.rounded.get(),
-        }
-    }
-
-    /// Is the native value what it should be?
-    pub fn is_right(&self) -> bool {
-        match self {
-            Term::Leaf(_) => true,
-            Term::Node(node) => node.rounded == node.bits,
+            Term::Node(node) => self[node].rounded(),
         }
     }
 
     /// What the native value should be.
-    pub fn correct(&self) -> Number {
-        Number::new(self.ty(), self.rounded())
+    pub fn correct(&self, term: Term) -> Number {
+        Number::new(self.ty(term), self.rounded(term))
     }
 
-    pub fn ulps(&self) -> u64 {
-        match self {
+    #[inline]
+    pub fn ulps(&self, term: Term) -> u64 {
+        match term {
             Term::Leaf(_) => 0,
-            Term::Node(node) => node.ulps,
+            Term::Node(node) => self[node].ulps,
         }
     }
 
-    pub fn influences(&self) -> Influences {
-        match self {
+    #[inline]
+    pub fn influences(&self, term: Term) -> Influences {
+        match term {
             Term::Leaf(_) => Influences::NONE,
-            Term::Node(node) => node.influences,
-        }
-    }
-
-    pub fn depth(&self) -> u16 {
-        match self {
-            Term::Leaf(_) => 0,
-            Term::Node(node) => node.depth,
+            Term::Node(node) => self[node].influences,
         }
     }
 
     /// The term that an expression shows for this one: widening a single is exact and leaves no mark.
-    pub fn shown(&self) -> &Term<R> {
-        let mut term = self;
+    #[inline]
+    pub fn shown(&self, mut term: Term) -> Term {
         while let Term::Node(node) = term
-            && is_widening(node)
-            && let Some(arg) = node.args.first()
+            && self.is_widening(node)
+            && let Some(arg) = self.first_arg(node)
         {
             term = arg;
         }
@@ -237,184 +487,15 @@ impl<R> Term<R> {
     }
 }
 
-/// A single taken as a double, or the like: exact, and no operation to speak of.
-pub fn is_widening<R>(node: &Node<R>) -> bool {
-    node.operator == Operator::Cast && node.args.first().is_some_and(|arg| is_within(arg.ty(), node.ty))
-}
+impl<R> Index<Handle> for Nodes<R> {
+    type Output = Node<R>;
 
-/// Cuts traces that have grown too deep. A value may have [`SLACK`] times the depth that is kept; it is then rebuilt with
-/// that depth, so that the cost per operation is constant and dropping a trace never recurses far.
-pub struct Pruner<R> {
-    max_depth: u16,
-    /// By the original's address and the levels kept.
-    rebuilt: FxHashMap<(*const Node<R>, u16), Rebuilt<R>>,
-}
-
-struct Rebuilt<R> {
-    node: Rc<Node<R>>,
-    /// Held so that its address is not reused.
-    _original: Rc<Node<R>>,
-}
-
-/// Rebuilding copies a node once for each level that it lies on, so it must be seldom; memory must be little.
-const SLACK: u16 = 8;
-/// Rebuilt nodes are shared between the traces of neighbours; more than these are not remembered.
-const MAX_REMEMBERED: usize = 1 << 16;
-/// A number of a factorised matrix rests on all the others, and twenty levels of its trace may be a hundred thousand nodes. Nobody reads
-/// such an expression, so then fewer levels are kept.
-const MAX_REBUILT: usize = 300;
-/// Depth costs memory for every live value, and recursion when it is dropped.
-const MAX_DEPTH: usize = 1000;
-
-impl<R: Real> Pruner<R> {
-    pub fn new(max_depth: usize) -> Pruner<R> {
-        Pruner { max_depth: max_depth.clamp(1, MAX_DEPTH) as u16, rebuilt: FxHashMap::default() }
+    #[inline]
+    fn index(&self, handle: Handle) -> &Node<R> {
+        &self.nodes[handle.index()]
     }
-
-    pub fn max_depth(&self) -> usize {
-        self.max_depth as usize
-    }
-
-    /// The depth of a new node on these arguments; those that would make it too much are cut.
-    pub fn depth_over(&mut self, args: &mut Args<R>) -> u16 {
-        let mut depth = 1;
-        for arg in args.iter_mut() {
-            if arg.depth() + 1 >= SLACK * self.max_depth {
-                let levels = levels_within(MAX_REBUILT, arg, self.max_depth - 1);
-                *arg = self.cut(arg, levels);
-                if self.rebuilt.len() > MAX_REMEMBERED {
-                    self.rebuilt.clear();
-                }
-            }
-            depth = depth.max(arg.depth() + 1);
-        }
-        depth
-    }
-
-    /// The term with so many levels of operations whose arguments are known, and one level of results below.
-    fn cut(&mut self, term: &Term<R>, levels: u16) -> Term<R> {
-        let Term::Node(node) = term else { return term.clone() };
-        if node.depth <= levels || node.args.is_empty() {
-            return term.clone();
-        }
-        let key = (Rc::as_ptr(node), levels);
-        if let Some(rebuilt) = self.rebuilt.get(&key) {
-            return Term::Node(rebuilt.node.clone());
-        }
-        let args: Args<R> = match levels {
-            0 => Args::none(),
-            _ => node.args.iter().map(|arg| self.cut(arg, levels - 1)).collect(),
-        };
-        let rebuilt = Rc::new(Node {
-            depth: 1 + args.iter().map(Term::depth).max().unwrap_or(0),
-            args,
-            real: node.real.clone(),
-            ..**node
-        });
-        self.rebuilt.insert(key, Rebuilt { node: rebuilt.clone(), _original: node.clone() });
-        Term::Node(rebuilt)
-    }
-}
-
-/// How many levels of a term, up to a number, have no more than so many nodes together.
-fn levels_within<R>(nodes: usize, term: &Term<R>, levels: u16) -> u16 {
-    let inner = |term: &Term<R>| match term {
-        Term::Node(node) => Some(node.clone()),
-        Term::Leaf(_) => None,
-    };
-    let mut level: Vec<Rc<Node<R>>> = inner(term).into_iter().collect();
-    let mut count = 0;
-    for depth in 0..levels {
-        count += level.len();
-        if count > nodes {
-            return depth;
-        }
-        level = level.iter().flat_map(|node| node.args.iter().filter_map(inner)).collect();
-        level.sort_unstable_by_key(Rc::as_ptr);
-        level.dedup_by_key(|node| Rc::as_ptr(node));
-    }
-    levels
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mpfr::Mpfr;
-
-    fn node(pruner: &mut Pruner<Mpfr>, args: &[Term<Mpfr>], pc: u64) -> Term<Mpfr> {
-        let mut args: Args<Mpfr> = args.iter().cloned().collect();
-        let depth = pruner.depth_over(&mut args);
-        Term::Node(Rc::new(Node {
-            operator: Operator::Add,
-            ty: Type::F64,
-            depth,
-            influences: Influences::NONE,
-            at: LocationId(pc as u32),
-            bits: Bits::new(pc as u128),
-            real: Mpfr::zero(64),
-            rounded: Bits::new(pc as u128),
-            ulps: 0,
-            args,
-        }))
-    }
-
-    fn leaf() -> Term<Mpfr> {
-        Term::Leaf(Leaf::new(Type::F64, 0, false))
-    }
-
-    /// Follows the first arguments down to the end of the trace; the pcs on the way.
-    fn spine(term: &Term<Mpfr>) -> Vec<u64> {
-        match term {
-            Term::Leaf(_) => vec![],
-            Term::Node(node) => {
-                let below = node.args.first().map_or(vec![], spine);
-                [vec![node.at.0 as u64], below].concat()
-            }
-        }
-    }
-
-    #[test]
-    fn a_long_chain_keeps_at_least_the_depth_asked_for_of_the_latest_operations() {
-        let mut pruner = Pruner::new(4);
-        let mut value = leaf();
-        for pc in 1..=1000u64 {
-            value = node(&mut pruner, &[value, leaf()], pc);
-            let pcs = spine(&value);
-            assert!(pcs.len() >= 4.min(pc as usize) && pcs.len() <= 4 * SLACK as usize, "{pcs:?}");
-            assert!(pcs.iter().enumerate().all(|(i, at)| *at == pc - i as u64));
-        }
-    }
-
-    #[test]
-    fn terms_are_small() {
-        assert_eq!(std::mem::size_of::<Term<Mpfr>>(), 16);
-    }
-
-    #[test]
-    fn a_shared_argument_stays_shared_when_cut() {
-        // x = x + x: a tree of 2^n leaves, a DAG of n nodes.
-        let mut pruner = Pruner::new(20);
-        let mut value = leaf();
-        for pc in 1..=10_000 {
-            value = node(&mut pruner, &[value.clone(), value.clone()], pc);
-        }
-        let Term::Node(root) = &value else { panic!() };
-        let [Term::Node(a), Term::Node(b)] = &root.args[..] else { panic!() };
-        assert!(Rc::ptr_eq(a, b));
-    }
-
-    #[test]
-    fn of_a_wide_trace_fewer_levels_are_kept() {
-        // Every value of a row rests on three of the row before, as in a matrix that is being factorised.
-        let mut pruner = Pruner::new(100);
-        let mut row = vec![leaf(); 50];
-        for pc in 1..=50 {
-            row = (0..50).map(|at| node(&mut pruner, &[0, 1, 5].map(|on| row[(at + on) % 50].clone()), pc)).collect();
-        }
-        let levels = levels_within(300, &row[0], 49);
-        assert!((6..20).contains(&levels), "{levels}");
-        assert_eq!(levels_within(300, &row[0], 3), 3);
-        let Term::Node(cut) = pruner.cut(&row[0], levels) else { panic!() };
-        assert_eq!((cut.depth, spine(&row[0]).len()), (levels + 1, 50));
-    }
-}
+#[path = "trace_tests.rs"]
+mod tests;

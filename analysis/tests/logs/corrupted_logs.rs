@@ -2,7 +2,7 @@
 
 use crate::support::one_thread;
 use fpgrind_analysis::log::{Bytes, Event, OUTPUT, Output};
-use fpgrind_analysis::{Analysis, Config, Findings, analyse};
+use fpgrind_analysis::{Analysis, Config, Findings, RealKind, analyse};
 use fpgrind_ir::{Block, parse_block};
 use proptest::prelude::*;
 
@@ -320,9 +320,11 @@ fn a_wrong_prediction_is_a_check_failure() {
 #[test]
 fn absurd_settings_are_bounded() {
     for (precision, max_depth, threshold) in [(0, 0, f64::NAN), (u32::MAX, usize::MAX, -1.0), (1, 1, 1e9)] {
-        let mut analysis = analysis(Config { precision, max_depth, threshold });
-        analysis.event(block(1, everything()));
-        analysis.event(records(&[1u64.to_le_bytes().to_vec(), vec![0x3f; 104]].concat()));
-        assert_eq!(analysis.finish().totals.blocks, 1);
+        for real in [RealKind::Mpfr, RealKind::DoubleDouble, RealKind::Auto] {
+            let mut analysis = analysis(Config { real, precision, max_depth, threshold });
+            analysis.event(block(1, everything()));
+            analysis.event(records(&[1u64.to_le_bytes().to_vec(), vec![0x3f; 104]].concat()));
+            assert_eq!(analysis.finish().totals.blocks, 1);
+        }
     }
 }

@@ -1,14 +1,51 @@
 //! Logs written by hand: blocks in the IR's text form, records as lists of fields.
 
 use fpgrind_analysis::log::{Conversion, Event, Origin, Output, OutputArg};
-use fpgrind_analysis::{Analysis, Cause, Config, Findings};
-use fpgrind_ir::{Block, GuestInstr, Op, Stmt, Type, parse_block};
+use fpgrind_analysis::{Analysis, Cause, Config, Findings, RealKind, Shadow};
+use fpgrind_ir::{Block, GuestInstr, Op, Place, Stmt, Type, parse_block};
 
 /// Where the guest's output call returns to.
 pub const PRINT: u64 = 0x500000;
 
+/// The same log analysed with MPFR and with double-doubles, whose answers must be the same.
+pub struct Analyses([Analysis; 2]);
+
+impl Analyses {
+    fn new() -> Analyses {
+        Analyses([RealKind::Mpfr, RealKind::Auto].map(|real| Analysis::new(Config { real, ..Config::default() })))
+    }
+
+    pub fn event(&mut self, event: Event<'_>) {
+        self.0.each_mut().into_iter().for_each(|analysis| analysis.event(event.clone()));
+    }
+
+    pub fn operations(&self) -> u64 {
+        same(self.0.each_ref().map(|analysis| analysis.operations()))
+    }
+
+    pub fn register(&self, thread: u32, place: Place, ty: Type) -> Option<Shadow> {
+        same(self.0.each_ref().map(|analysis| analysis.register(thread, place, ty)))
+    }
+
+    pub fn memory(&self, process: u32, address: u64, ty: Type) -> Option<Shadow> {
+        same(self.0.each_ref().map(|analysis| analysis.memory(process, address, ty)))
+    }
+
+    pub fn finish(self) -> Findings {
+        let [mpfr, auto] = self.0.map(Analysis::finish);
+        // NaN is not equal to itself, but looks the same.
+        assert_eq!(format!("{mpfr:#?}"), format!("{auto:#?}"));
+        mpfr
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>([a, b]: [T; 2]) -> T {
+    assert_eq!(a, b);
+    a
+}
+
 pub struct Log {
-    pub analysis: Analysis,
+    pub analysis: Analyses,
     /// Whose the blocks and the records are that come next: at first the one process's, and its one thread's.
     pub process: u32,
     pub thread: u32,
@@ -19,7 +56,7 @@ pub struct Log {
 
 impl Log {
     pub fn new() -> Log {
-        let mut analysis = Analysis::new(Config::default());
+        let mut analysis = Analyses::new();
         one_thread().into_iter().for_each(|event| analysis.event(event));
         analysis.event(Event::OutputFunction(1, "printf".into()));
         Log { analysis, process: 0, thread: 0, blocks: Vec::new(), bytes: Vec::new() }

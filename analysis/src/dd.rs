@@ -1,0 +1,364 @@
+//! Reals as double-doubles: the unevaluated sum of two doubles, some 106 bits, and a bound of how far it is from what it stands for.
+//!
+//! The bound is made of what the roundings really were, as far as they can be had exactly: a sum of doubles that fits is known to be
+//! exact. What doubles cannot hold (numbers beyond their range) is an MPFR number, until a result fits again; and so is
+//! computed what has no short way in doubles. Sums and products of two doubles without error are Knuth's and Dekker's; how they make
+//! double-doubles is found in Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic building blocks of
+//! double-word arithmetic" (2017).
+
+use crate::format::{self, Kind};
+use crate::mode::{Direction, Target};
+use crate::mpfr::Mpfr;
+use crate::number::Number;
+use crate::real::Real;
+use fpgrind_ir::{Operator, Type};
+use std::cmp::Ordering;
+
+#[derive(Clone, Debug)]
+pub struct DoubleDouble {
+    /// The double next to the sum, and the rest.
+    hi: f64,
+    lo: f64,
+    /// The number is within that distance.
+    err: f64,
+    /// The number, if it is none of the above.
+    big: Option<Box<Mpfr>>,
+}
+
+/// Half the distance from 1 to the next double.
+const U: f64 = f64::EPSILON / 2.0;
+/// More than what the roundings of a bound itself can lose.
+const SLACK: f64 = 1.0 + 8.0 * f64::EPSILON;
+/// Functions that MPFR computes for a double-double: its digits, and some to spare.
+const FUNCTION_PRECISION: u32 = 128;
+
+#[inline(always)]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let of_b = sum - a;
+    (sum, (a - (sum - of_b)) + (b - of_b))
+}
+
+/// The same where the first is known to be the larger.
+#[inline(always)]
+fn fast_two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    (sum, b - (sum - a))
+}
+
+/// Far enough from the ends of the doubles that products, their roundings and quotients are doubles, too.
+#[inline(always)]
+fn is_safe(value: f64) -> bool {
+    const LEAST: u64 = 1023 - 900;
+    const COUNT: u64 = 1900;
+    (value.to_bits() >> 52 & 0x7ff).wrapping_sub(LEAST) < COUNT
+}
+
+impl DoubleDouble {
+    #[inline(always)]
+    fn new(hi: f64, lo: f64, err: f64) -> DoubleDouble {
+        DoubleDouble { hi, lo, err, big: None }
+    }
+
+    #[inline(always)]
+    fn double(value: f64) -> DoubleDouble {
+        DoubleDouble::new(value, 0.0, 0.0)
+    }
+
+    #[inline(always)]
+    fn add(a: &DoubleDouble, b_hi: f64, b_lo: f64, b_err: f64) -> Option<DoubleDouble> {
+        let (sum, rest) = two_sum(a.hi, b_hi);
+        let (low, lowest) = two_sum(a.lo, b_lo);
+        let (middle, lost) = two_sum(rest, low);
+        let (hi, below) = two_sum(sum, middle);
+        let (below, lost_too) = two_sum(lowest, below);
+        let (hi, lo) = two_sum(hi, below);
+        let err = (a.err + b_err + lost.abs() + lost_too.abs()) * SLACK;
+        if hi == 0.0 && err == 0.0 {
+            // The doubles know the sign of a zero.
+            return Some(DoubleDouble::double(if sum == 0.0 { sum } else { hi }));
+        }
+        // Infinite on the way, or NaN.
+        (hi - hi == 0.0).then(|| DoubleDouble::new(hi, lo, err))
+    }
+
+    #[inline(always)]
+    fn mul(a: &DoubleDouble, b: &DoubleDouble) -> Option<DoubleDouble> {
+        let product = a.hi * b.hi;
+        if !is_safe(product) {
+            // The zeros among them have the right sign.
+            let is_zero = (a.hi == 0.0 && a.err == 0.0 || b.hi == 0.0 && b.err == 0.0) && product == 0.0;
+            return is_zero.then(|| DoubleDouble::double(product));
+        }
+        let rest = f64::mul_add(a.hi, b.hi, -product);
+        let cross = a.hi * b.lo;
+        let crossed = f64::mul_add(a.lo, b.hi, cross);
+        let (rest, lost) = two_sum(rest, crossed);
+        let (hi, lo) = fast_two_sum(product, rest);
+        let from_args = a.hi.abs() * b.err + b.hi.abs() * a.err + a.err * b.err;
+        let err = 2.0 * from_args + (a.lo * b.lo).abs() * SLACK + 2.0 * U * (cross.abs() + crossed.abs()) + lost.abs();
+        Some(DoubleDouble::new(hi, lo, err * SLACK))
+    }
+
+    #[inline(always)]
+    fn div(a: &DoubleDouble, b: &DoubleDouble) -> Option<DoubleDouble> {
+        let quotient = a.hi / b.hi;
+        if !is_safe(quotient) || !is_safe(a.hi) || 2.0 * b.err >= b.hi.abs() {
+            return None;
+        }
+        let rest = f64::mul_add(-quotient, b.hi, a.hi);
+        let crossed = quotient * b.lo;
+        let correction = (rest + (a.lo - crossed)) / b.hi;
+        let (hi, lo) = fast_two_sum(quotient, correction);
+        let rounded = 8.0 * U * (correction.abs() + (a.lo.abs() + crossed.abs()) / b.hi.abs());
+        let from_args = 4.0 * (a.err + quotient.abs() * b.err) / b.hi.abs();
+        Some(DoubleDouble::new(hi, lo, (rounded + from_args) * SLACK))
+    }
+
+    #[inline(always)]
+    fn sqrt(a: &DoubleDouble) -> Option<DoubleDouble> {
+        if a.hi == 0.0 && a.err == 0.0 {
+            return Some(DoubleDouble::double(a.hi));
+        }
+        let root = a.hi.sqrt();
+        if !is_safe(a.hi) || a.hi < 0.0 || 2.0 * a.err >= a.hi {
+            return None;
+        }
+        let rest = f64::mul_add(-root, root, a.hi) + a.lo;
+        let correction = rest / (2.0 * root);
+        let (hi, lo) = fast_two_sum(root, correction);
+        let rounded = 8.0 * U * (correction.abs() + a.lo.abs() / root) + correction * correction / root;
+        Some(DoubleDouble::new(hi, lo, (rounded + 2.0 * a.err / root) * SLACK))
+    }
+
+    fn negated(&self) -> DoubleDouble {
+        DoubleDouble::new(-self.hi, -self.lo, self.err)
+    }
+
+    /// By MPFR: exactly on what is known of the arguments; that they may be wrong is seen from what comes out when they are.
+    #[cold]
+    fn apply_big(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
+        let is_elementary =
+            matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Fma);
+        let has_big = args.iter().any(|arg| arg.big.is_some());
+        if !is_elementary && !has_big && precision > FUNCTION_PRECISION {
+            // The digits of a double-double are enough for one.
+            let short = DoubleDouble::apply_big(operator, args, FUNCTION_PRECISION);
+            if short.big.is_none() {
+                return short;
+            }
+        }
+        let exact: Vec<Mpfr> = args.iter().map(|arg| arg.to_mpfr(precision)).collect();
+        let refs: Vec<&Mpfr> = exact.iter().collect();
+        let result = Mpfr::apply(operator, &refs);
+        let mut value = DoubleDouble::from_mpfr(&result, f64::exp2(2.0 - precision as f64));
+        if value.big.is_some() || has_big {
+            // How wrong that is no double can say.
+            if args.iter().any(|arg| arg.err > 0.0) {
+                value.err = f64::INFINITY;
+            }
+            return value;
+        }
+        for (number, arg) in args.iter().enumerate().filter(|(_, arg)| arg.err > 0.0) {
+            if let Some(growth) = growth(operator, args, number, value.hi) {
+                value.err = (value.err + 2.0 * growth * arg.err) * SLACK;
+                continue;
+            }
+            let mut moved = exact.clone();
+            let err = Mpfr::exactly(precision, arg.err);
+            moved[number] = Mpfr::apply(Operator::Add, &[&exact[number], &err]);
+            let moved = Mpfr::apply(operator, &moved.iter().collect::<Vec<_>>());
+            let moved = Mpfr::apply(Operator::Sub, &[&moved, &result]).to_f64().abs();
+            value.err = if moved.is_nan() { f64::INFINITY } else { (value.err + 2.0 * moved) * SLACK };
+        }
+        value
+    }
+
+    /// What it is in MPFR's digits, without regard to the bound.
+    pub fn to_mpfr(&self, precision: u32) -> Mpfr {
+        if let Some(big) = &self.big {
+            return (**big).clone();
+        }
+        let hi = Mpfr::exactly(precision, self.hi);
+        if self.lo == 0.0 { hi } else { Mpfr::apply(Operator::Add, &[&hi, &Mpfr::exactly(precision, self.lo)]) }
+    }
+
+    /// The double-double next to a number that is known to within a part of itself.
+    fn from_mpfr(value: &Mpfr, doubt: f64) -> DoubleDouble {
+        let hi = value.to_f64();
+        let doubt = if doubt == 0.0 { 0.0 } else { doubt * hi.abs() + f64::from_bits(1) };
+        let minus = |a: &Mpfr, b: f64| Mpfr::apply(Operator::Sub, &[a, &Mpfr::exactly(value.precision(), b)]);
+        if hi.is_nan() || value.compare(&Mpfr::exactly(value.precision(), hi)) == Some(Ordering::Equal) {
+            return DoubleDouble::new(hi, 0.0, if hi.is_finite() { doubt } else { 0.0 });
+        }
+        if !is_safe(hi) {
+            return DoubleDouble { hi, lo: 0.0, err: 0.0, big: Some(Box::new(value.clone())) };
+        }
+        let rest = minus(value, hi);
+        let lo = rest.to_f64();
+        DoubleDouble::new(hi, lo, (minus(&rest, lo).to_f64().abs() + doubt) * SLACK)
+    }
+}
+
+/// How many times as large a small change of an argument is in the result, at most; nothing if that is not known.
+fn growth(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64) -> Option<f64> {
+    let x = args[number].hi;
+    Some(match (operator, number) {
+        (Operator::Sin | Operator::Cos | Operator::Atan | Operator::Tanh | Operator::Asinh | Operator::Erf, 0) => 1.2,
+        (Operator::Exp, 0) => result.abs(),
+        (Operator::Exp2, 0) => result.abs(),
+        (Operator::Expm1, 0) => result.abs() + 1.0,
+        (Operator::Log, 0) => 1.0 / x.abs(),
+        (Operator::Log2, 0) => 1.5 / x.abs(),
+        (Operator::Log10, 0) => 0.5 / x.abs(),
+        (Operator::Log1p, 0) => 1.0 / (1.0 + x).abs(),
+        (Operator::Tan, 0) => 1.0 + result * result,
+        (Operator::Pow, 0) => (args[1].hi * result / x).abs(),
+        (Operator::Pow, 1) => (args[0].hi.abs().ln() * result).abs() + U,
+        (Operator::Hypot, _) => 1.0,
+        _ => return None,
+    })
+    .filter(|growth| growth.is_finite())
+}
+
+impl Real for DoubleDouble {
+    fn zero(_: u32) -> DoubleDouble {
+        DoubleDouble::double(0.0)
+    }
+
+    #[inline]
+    fn assign(&mut self, ty: Type, bits: u128) {
+        *self = match ty {
+            Type::F64 => DoubleDouble::double(f64::from_bits(bits as u64)),
+            Type::F32 => DoubleDouble::double(f32::from_bits(bits as u32) as f64),
+            _ => exactly(ty, bits),
+        }
+    }
+
+    #[inline]
+    fn compute(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
+        if args.iter().all(|arg| arg.big.is_none()) {
+            let done = match (operator, args) {
+                (Operator::Add, [a, b]) => DoubleDouble::add(a, b.hi, b.lo, b.err),
+                (Operator::Sub, [a, b]) => DoubleDouble::add(a, -b.hi, -b.lo, b.err),
+                (Operator::Mul, [a, b]) => DoubleDouble::mul(a, b),
+                (Operator::Div, [a, b]) => DoubleDouble::div(a, b),
+                (Operator::Sqrt, [a]) => DoubleDouble::sqrt(a),
+                (Operator::Neg, [a]) => Some(a.negated()),
+                (Operator::Abs, [a]) if a.err < a.hi.abs() || a.err == 0.0 => {
+                    Some(if a.hi.is_sign_negative() { a.negated() } else { (*a).clone() })
+                }
+                (Operator::Cast, [a]) => Some((*a).clone()),
+                (Operator::Fma, [a, b, c]) => {
+                    DoubleDouble::mul(a, b).and_then(|product| DoubleDouble::add(&product, c.hi, c.lo, c.err))
+                }
+                _ => None,
+            };
+            // The rest is MPFR's affair: NaN, the infinities, what is near the ends of the doubles.
+            if let Some(done) = done {
+                return done;
+            }
+        }
+        DoubleDouble::apply_big(operator, args, precision)
+    }
+
+    fn compare(&self, other: &DoubleDouble) -> Option<Ordering> {
+        if self.big.is_none() && other.big.is_none() {
+            return Some(self.hi.partial_cmp(&other.hi)?.then(self.lo.partial_cmp(&other.lo)?));
+        }
+        let precision = self.big.as_ref().or(other.big.as_ref()).map_or(FUNCTION_PRECISION, |big| big.precision());
+        self.to_mpfr(precision).compare(&other.to_mpfr(precision))
+    }
+
+    fn is_nan(&self) -> bool {
+        self.hi.is_nan()
+    }
+
+    #[inline]
+    fn rounded(&self, to: Target) -> u128 {
+        if to == const { Target::nearest(Type::F64) } && self.big.is_none() {
+            return self.hi.to_bits() as u128;
+        }
+        if to == const { Target::nearest(Type::F32) } && !is_near_tie(self.hi) && self.big.is_none() {
+            return (self.hi as f32).to_bits() as u128;
+        }
+        self.to_mpfr(FUNCTION_PRECISION).rounded(to)
+    }
+
+    fn to_integer(&self, direction: Direction) -> Option<i128> {
+        self.to_mpfr(FUNCTION_PRECISION).to_integer(direction)
+    }
+
+    #[inline]
+    fn is_exact(&self) -> bool {
+        self.err == 0.0
+    }
+
+    #[inline]
+    fn is_settled(&self, to: Target) -> bool {
+        if self.err == 0.0 {
+            return true;
+        }
+        let (hi, far) = (self.hi, self.lo.abs() + 2.0 * self.err);
+        if to == const { Target::nearest(Type::F64) } {
+            return hi + far == hi && hi - far == hi;
+        }
+        if to == const { Target::nearest(Type::F32) } && !is_near_tie(hi) && hi + far == hi && hi - far == hi {
+            return true;
+        }
+        let [least, greatest] = self.ends().map(|end| end.rounded(to));
+        least == greatest
+    }
+
+    fn differs_for_sure(&self, other: &DoubleDouble) -> bool {
+        if self.err == 0.0 && other.err == 0.0 || self.is_nan() || other.is_nan() {
+            return true;
+        }
+        let (distance, rest) = (self.hi - other.hi, self.lo - other.lo);
+        (distance + rest).abs() > 2.0 * (self.err + other.err) + 4.0 * U * (self.lo.abs() + other.lo.abs())
+    }
+
+    fn integer_is_settled(&self, direction: Direction) -> bool {
+        self.err == 0.0 || {
+            let [a, b] = self.ends().map(|end| end.to_integer(direction));
+            a == b
+        }
+    }
+
+    fn settled(value: &Mpfr) -> DoubleDouble {
+        DoubleDouble::from_mpfr(value, 0.0)
+    }
+
+    fn to_mpfr(&self, precision: u32) -> Mpfr {
+        DoubleDouble::to_mpfr(self, precision)
+    }
+}
+
+impl DoubleDouble {
+    /// The least and the greatest that it may be.
+    fn ends(&self) -> [DoubleDouble; 2] {
+        [-self.err, self.err].map(|by| DoubleDouble::add(self, by, 0.0, 0.0).unwrap_or_else(|| self.clone()))
+    }
+}
+
+/// Is a double so near to the middle between two singles, or to a place where that is elsewhere, that it does not tell alone which is nearer?
+#[inline]
+fn is_near_tie(value: f64) -> bool {
+    const BELOW: u64 = (1 << 29) - 1;
+    const MIDDLE: u64 = 1 << 28;
+    let bits = value.to_bits();
+    let is_common = (bits >> 52 & 0x7ff).wrapping_sub(1023 - 126) < 253;
+    (bits & BELOW).abs_diff(MIDDLE) <= 2 || !is_common && value != 0.0 && value - value == 0.0
+}
+
+/// A float of any other format.
+fn exactly(ty: Type, bits: u128) -> DoubleDouble {
+    match format::decode(ty, bits).kind {
+        Kind::Finite { .. } => DoubleDouble::from_mpfr(&Mpfr::exactly(FUNCTION_PRECISION, Number::new(ty, bits)), 0.0),
+        _ => DoubleDouble::double(Number::new(ty, bits).to_f64()),
+    }
+}
+
+#[cfg(test)]
+#[path = "dd_tests.rs"]
+mod tests;
