@@ -10,6 +10,7 @@
 
 use fpgrind_ir::{Block, Place, Reg, Type};
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 
 /// The record number of [`Output`] records; blocks count from 1.
 pub const OUTPUT: u32 = 0;
@@ -79,6 +80,12 @@ pub enum Event<'a> {
     },
     /// From now on [`Output`] records with this function number mean this function.
     OutputFunction(u32, String),
+    /// How many bits of a float are wrong that the thread has at this moment? The thread waits for the answer.
+    Asked {
+        thread: u32,
+        of: OutputArg,
+        answer: Sender<f64>,
+    },
     Records {
         thread: u32,
         bytes: &'a [u8],

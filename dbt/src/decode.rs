@@ -1,6 +1,7 @@
 //! From guest bytes to a block of instructions and the way it ends.
 
 use crate::context::Mode;
+use crate::marks::Mark;
 use iced_x86::{
     Code, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register,
@@ -49,6 +50,11 @@ pub enum End {
         extra: u16,
     },
     Syscall {
+        next: u64,
+    },
+    /// A mark of fpgrind.h.
+    Mark {
+        mark: Mark,
         next: u64,
     },
     /// The instruction at this address is not one to translate.
@@ -196,7 +202,10 @@ pub fn decode(pc: u64, bytes: &[u8], mode: Mode, writes: Writes, infos: &mut Ins
             break;
         }
         let next = instr.next_ip();
-        let end = end_of(&instr);
+        let end = match Mark::of(&instr).filter(|_| mode != Mode::Quiet) {
+            Some(mark) => Some(End::Mark { mark, next }),
+            None => end_of(&instr),
+        };
         let traps = matches!(instr.flow_control(), FlowControl::Interrupt | FlowControl::Exception);
         if mode != Mode::Quiet {
             let used = block.registers | registers_used(&instr, infos);

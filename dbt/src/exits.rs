@@ -1,6 +1,7 @@
 //! Exits: the places where emitted code asks the supervisor, and what each wants to know.
 
 use crate::context::Mode;
+use crate::marks::Mark;
 use fpgrind_frontend_x86::Transfer;
 use fpgrind_wrappers::{OutputFunction, Wrapper};
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ pub enum Exit {
     Native { pc: u64 },
     /// An output function is entered: its arguments are to be written into the ring.
     Output { function: OutputFunction, resume: u64 },
+    /// A mark of fpgrind.h that tells or asks something; `next` is the address behind it.
+    Marked { mark: Mark, next: u64, resume: u64 },
     /// A system call that reads or writes memory is about to be made; `next` is the address behind it.
     Transfer { transfer: Transfer, next: u64, resume: u64 },
     /// An IFUNC resolver is about to return rax, the implementation of the function.

@@ -26,6 +26,7 @@ mod guest;
 mod keyboard;
 mod launch;
 mod log;
+mod marks;
 mod modules;
 mod outputs;
 pub mod program;

@@ -107,6 +107,10 @@ impl Service {
                 self.output(function);
                 self.context().resume = resume;
             }
+            Exit::Marked { mark, next, resume } => {
+                self.marked(mark, next);
+                self.context().resume = resume;
+            }
             Exit::Transfer { transfer, next, resume } => {
                 self.transfer(transfer, next);
                 self.context().resume = resume;

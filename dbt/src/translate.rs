@@ -13,6 +13,7 @@ use crate::emit::{Emitter, Interrupted, Record};
 use crate::exits::{Exits, Key};
 use crate::guest::Guest;
 use crate::log::Publisher;
+use crate::marks::has_regions;
 use crate::modules::{Loaded, Modules};
 use crate::selection::Selection;
 use crate::tables::{Lookup, Tables};
@@ -59,6 +60,8 @@ pub struct Translator {
     /// The threads that run code of this space.
     pub residents: Vec<Arc<Thread>>,
     logging: Option<Logging>,
+    /// The program bounds what is to be analysed.
+    has_regions: bool,
     blocks: Blocks,
     copies: Copies,
     /// Where translations of system calls go on, and what guest code that is.
@@ -91,6 +94,7 @@ impl Translator {
         logging: Option<Logging>,
         publisher: Publisher,
     ) -> Translator {
+        let has_regions = logging.is_some() && has_regions(guest.tid);
         let mut translator = Translator {
             guest,
             tables,
@@ -100,6 +104,7 @@ impl Translator {
             publisher,
             residents: Vec::new(),
             logging,
+            has_regions,
             blocks: Blocks::default(),
             copies: Copies::default(),
             continuations: FxHashMap::default(),
@@ -133,6 +138,7 @@ impl Translator {
             publisher: self.publisher.clone(),
             residents,
             logging: self.logging,
+            has_regions: self.has_regions,
             blocks: self.blocks.clone(),
             copies: self.copies.clone(),
             continuations: self.continuations.clone(),
@@ -158,6 +164,7 @@ impl Translator {
     pub fn first_mode(&self) -> Mode {
         match self.logging {
             None => Mode::Quiet,
+            Some(_) if self.has_regions => Mode::Outside,
             Some(Logging { selection: Some(selection), .. }) if selection.begins_outside() => Mode::Outside,
             Some(_) => Mode::Logged,
         }
@@ -165,7 +172,7 @@ impl Translator {
 
     /// Is there code that is not to be analysed?
     pub fn is_partial(&self) -> bool {
-        self.logging.is_some_and(|logging| logging.selection.is_some())
+        self.has_regions || self.logging.is_some_and(|logging| logging.selection.is_some())
     }
 
     pub fn is_logging(&self) -> bool {

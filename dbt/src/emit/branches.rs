@@ -1,9 +1,10 @@
 //! The ways out of a block: links, lookups, calls, returns, system calls.
 
-use super::{Cold, Emitter, Interrupted, TableEntry};
+use super::{Cold, Emitter, Interrupted, Record, TableEntry, top_of_stack};
 use crate::context::{Mode, at};
 use crate::decode::{Decoded, End};
 use crate::exits::{Exit, Key};
+use crate::marks::Mark;
 use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
 use fpgrind_frontend_x86::{Direction, Memory, filled_by_kernel, transfer};
@@ -83,6 +84,16 @@ impl Emitter {
                 self.guest_rcx(next);
                 next
             }
+            End::Mark { mark, next } => {
+                self.mark(Interrupted::Between);
+                match mark {
+                    Mark::Begin if mode == Mode::Outside => return self.go_on_in(Mode::Logged, next),
+                    Mark::End if mode != Mode::Outside => return self.go_on_in(Mode::Outside, next),
+                    Mark::Begin | Mark::End => return self.jump_to((next, mode)),
+                    Mark::Output(_) | Mark::Error(_) => self.ask(|resume| Exit::Marked { mark, next, resume }),
+                }
+                next
+            }
             End::Native(pc) => {
                 return self.ask(|_| Exit::Native { pc });
             }
@@ -90,6 +101,12 @@ impl Emitter {
         if falls_to != Some(next) {
             self.jump_to((next, mode));
         }
+    }
+
+    /// The way out of a block behind which what is logged changes.
+    fn go_on_in(&mut self, mode: Mode, next: u64) {
+        self.record(&Record::of_gap(next), top_of_stack());
+        self.jump_to((next, mode));
     }
 
     /// The way out of a block whose last instruction is translated elsewhere.

@@ -8,6 +8,7 @@ use crate::copies::Copy;
 use crate::decode::{Decoded, End};
 use crate::emit::{Emitter, Record, TableEntry, WrapperRecords};
 use crate::exits::Key;
+use crate::marks::Mark;
 use crate::wrapping::wrapper_blocks;
 use std::collections::VecDeque;
 
@@ -270,6 +271,8 @@ impl End {
     fn successors(&self) -> (Option<u64>, [Option<u64>; 2]) {
         match *self {
             End::Next(next) | End::Syscall { next } | End::IndirectCall { next } => (Some(next), [None, None]),
+            End::Mark { mark: Mark::Begin | Mark::End, .. } => (None, [None, None]),
+            End::Mark { next, .. } => (Some(next), [None, None]),
             End::Jump(target) => (Some(target), [None, None]),
             End::Branch { taken, next } => (Some(next), [Some(taken), None]),
             End::TwoBranches { first, taken, next } => (Some(next), [Some(taken), Some(first)]),
