@@ -111,7 +111,7 @@ fn what_other_code_has_moved_is_known_again_where_it_is_printed() {
 
 #[test]
 fn a_zero_is_not_taken_for_another() {
-    // `nothing` leaves a wrong 0 in the register in which `zero` leaves a right one, and which is printed last.
+    // `nothing` leaves a wrong 0 in the register in which `zero` leaves a right one, and which is printed first.
     for flags in common::BUILDS {
         let report = select(flags, &["--only", "nothing"]);
         assert!(report.wrong_spots().is_empty(), "{flags:?}: {:#?}", report.wrong_spots());

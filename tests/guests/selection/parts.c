@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     kept[2] = nothing(x);
     kept[3] = inlined(x);
     kept[4] = zero();
-    for (int i = 0; i < 5; i++) printf("%.17g\n", kept[i]);
+    for (int i = 4; i >= 0; i--) printf("%.17g\n", kept[i]);
     printf("%.17g\n", many(1000, x));
     return 0;
 }
