@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+__attribute__((noinline))
 static double smaller_root(double p)
 {
     return p - sqrt(p * p - 1);

@@ -5,7 +5,7 @@ program variance
   real(8) :: x(n), mean, squares
   integer :: i
   do i = 1, n
-    x(i) = 1.0d6 + mod(i, 7) * 0.01d0
+    x(i) = 1.0d6 + mod(i, 7) * 0.125d0
   end do
   mean = sum(x) / n
   squares = sum(x * x) / n

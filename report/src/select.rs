@@ -119,8 +119,10 @@ impl Selection {
     pub fn remarks(&self) -> Vec<String> {
         let shown: Vec<String> =
             self.patterns().map(|(option, pattern)| format!("{option} {}", pattern.text)).collect();
-        let partial =
-            format!("analysed was what {} leaves; what other code computed was taken for right", shown.join(" "));
+        let partial = format!(
+            "part of the program was analysed ({}); what the rest computed was taken for right",
+            shown.join(" ")
+        );
         std::iter::once(partial).chain(self.unfitted()).collect()
     }
 
