@@ -68,7 +68,7 @@ mod tests {
         for number in [0.0, -0.0, 1.0, 100.0, 0.375, 1e5, 123456789.0, 1e300, f64::INFINITY, f64::NAN] {
             assert!(!is_telling(Type::F64, number.to_bits().into()), "{number}");
         }
-        for number in [0.1, 1.5000114217400551e-6, 12345.6, -std::f64::consts::PI, 1.0 + f64::EPSILON] {
+        for number in [0.1, 1.5f64 / 1e6 + 1e-11, 12345.6, -std::f64::consts::PI, 1.0 + f64::EPSILON] {
             assert!(is_telling(Type::F64, number.to_bits().into()), "{number}");
         }
         assert!(is_telling(Type::F32, 0.1f32.to_bits().into()) && !is_telling(Type::F32, 3f32.to_bits().into()));
