@@ -101,3 +101,29 @@ fn only_regions_are_analysed_in_a_program_that_has_them() {
         );
     }
 }
+
+#[test]
+fn signals_between_marks_do_no_harm() {
+    let folder = scratch("header-storm");
+    let program = folder.join("storm");
+    let mut gcc = Command::new("gcc");
+    gcc.arg("-O1").arg("-g").arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
+    assert_eq!(
+        run(
+            {
+                gcc.arg(source("header/storm.c")).arg("-o").arg(&program);
+                gcc
+            },
+            b""
+        )
+        .status,
+        0
+    );
+    let natively = run(common::native(&[&program]), b"");
+    for _ in 0..5 {
+        let (outcome, json) = analysed(&program);
+        assert_eq!(outcome.stdout, natively.stdout);
+        assert_eq!(json["check_failures"], Value::Array(vec![]));
+        assert_eq!(json["totals"]["corrupt_records"], 0);
+    }
+}

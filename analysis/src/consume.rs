@@ -219,9 +219,10 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
         return Some(length);
     }
     if number == log::GAP {
+        bytes.get(..log::GAP_BYTES)?;
         running.thread.registers.distrust(&running.books.operations.nodes);
         running.books.operations.strays.wanted = true;
-        return (bytes.len() >= log::GAP_BYTES).then_some(log::GAP_BYTES);
+        return Some(log::GAP_BYTES);
     }
     let program = programs.get(&number)?;
     let record = bytes.get(..program.record)?;
