@@ -21,7 +21,7 @@ pub struct DoubleDouble {
     lo: f64,
     /// The number is within that distance.
     err: f64,
-    /// The number, if it is none of the above.
+    /// The number, if it is not within reach of doubles, or if it was found out later.
     big: Option<Box<Mpfr>>,
 }
 
@@ -29,6 +29,8 @@ pub struct DoubleDouble {
 const U: f64 = f64::EPSILON / 2.0;
 /// More than what the roundings of a bound itself can lose.
 const SLACK: f64 = 1.0 + 8.0 * f64::EPSILON;
+/// A doubt that is a larger part of a number than this is none to reckon with.
+const LITTLE: f64 = 1.0 / (1 << 20) as f64;
 /// Functions that MPFR computes for a double-double: its digits, and some to spare.
 const FUNCTION_PRECISION: u32 = 128;
 
@@ -54,6 +56,12 @@ fn is_safe(value: f64) -> bool {
     (value.to_bits() >> 52 & 0x7ff).wrapping_sub(LEAST) < COUNT
 }
 
+/// What products of lower doubles and of bounds may lose below the least double.
+#[inline(always)]
+fn underflow(of_doubles: bool) -> f64 {
+    f64::from_bits(8 * !of_doubles as u64)
+}
+
 impl DoubleDouble {
     #[inline(always)]
     fn new(hi: f64, lo: f64, err: f64) -> DoubleDouble {
@@ -63,6 +71,17 @@ impl DoubleDouble {
     #[inline(always)]
     fn double(value: f64) -> DoubleDouble {
         DoubleDouble::new(value, 0.0, 0.0)
+    }
+
+    /// Do the doubles stand for it?
+    #[inline(always)]
+    fn is_within_doubles(&self) -> bool {
+        self.big.is_none() || is_safe(self.hi)
+    }
+
+    #[inline(always)]
+    fn is_double(&self) -> bool {
+        self.lo == 0.0 && self.err == 0.0
     }
 
     #[inline(always)]
@@ -96,14 +115,14 @@ impl DoubleDouble {
         let (rest, lost) = two_sum(rest, crossed);
         let (hi, lo) = fast_two_sum(product, rest);
         let from_args = a.hi.abs() * b.err + b.hi.abs() * a.err + a.err * b.err;
-        let err = 2.0 * from_args + (a.lo * b.lo).abs() * SLACK + 2.0 * U * (cross.abs() + crossed.abs()) + lost.abs();
-        Some(DoubleDouble::new(hi, lo, err * SLACK))
+        let err = from_args + (a.lo * b.lo).abs() * SLACK + 2.0 * U * (cross.abs() + crossed.abs()) + lost.abs();
+        Some(DoubleDouble::new(hi, lo, err * SLACK + underflow(a.is_double() && b.is_double())))
     }
 
     #[inline(always)]
     fn div(a: &DoubleDouble, b: &DoubleDouble) -> Option<DoubleDouble> {
         let quotient = a.hi / b.hi;
-        if !is_safe(quotient) || !is_safe(a.hi) || 2.0 * b.err >= b.hi.abs() {
+        if !is_safe(quotient) || !is_safe(a.hi) || b.err >= b.hi.abs() * LITTLE {
             return None;
         }
         let rest = f64::mul_add(-quotient, b.hi, a.hi);
@@ -111,8 +130,9 @@ impl DoubleDouble {
         let correction = (rest + (a.lo - crossed)) / b.hi;
         let (hi, lo) = fast_two_sum(quotient, correction);
         let rounded = 8.0 * U * (correction.abs() + (a.lo.abs() + crossed.abs()) / b.hi.abs());
-        let from_args = 4.0 * (a.err + quotient.abs() * b.err) / b.hi.abs();
-        Some(DoubleDouble::new(hi, lo, (rounded + from_args) * SLACK))
+        let from_args = (a.err + quotient.abs() * b.err) / b.hi.abs() * (1.0 + 4.0 * LITTLE);
+        let lost = underflow(a.is_double() && b.is_double());
+        Some(DoubleDouble::new(hi, lo, (rounded + from_args) * SLACK + lost))
     }
 
     #[inline(always)]
@@ -121,30 +141,30 @@ impl DoubleDouble {
             return Some(DoubleDouble::double(a.hi));
         }
         let root = a.hi.sqrt();
-        if !is_safe(a.hi) || a.hi < 0.0 || 2.0 * a.err >= a.hi {
+        if !is_safe(a.hi) || a.hi < 0.0 || a.err >= a.hi * LITTLE {
             return None;
         }
         let rest = f64::mul_add(-root, root, a.hi) + a.lo;
         let correction = rest / (2.0 * root);
         let (hi, lo) = fast_two_sum(root, correction);
         let rounded = 8.0 * U * (correction.abs() + a.lo.abs() / root) + correction * correction / root;
-        Some(DoubleDouble::new(hi, lo, (rounded + 2.0 * a.err / root) * SLACK))
+        Some(DoubleDouble::new(hi, lo, (rounded + a.err / (2.0 * root) * (1.0 + LITTLE)) * SLACK + underflow(a.is_double())))
     }
 
     fn negated(&self) -> DoubleDouble {
-        DoubleDouble::new(-self.hi, -self.lo, self.err)
+        let big = self.big.as_ref().map(|big| Box::new(Mpfr::apply(Operator::Neg, &[big])));
+        DoubleDouble { hi: -self.hi, lo: -self.lo, err: self.err, big }
     }
 
     /// By MPFR: exactly on what is known of the arguments; that they may be wrong is seen from what comes out when they are.
     #[cold]
     fn apply_big(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
-        let is_elementary =
-            matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Fma);
-        let has_big = args.iter().any(|arg| arg.big.is_some());
+        let is_elementary = matches!(operator, Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Fma);
+        let has_big = args.iter().any(|arg| !arg.is_within_doubles());
         if !is_elementary && !has_big && precision > FUNCTION_PRECISION {
             // The digits of a double-double are enough for one.
             let short = DoubleDouble::apply_big(operator, args, FUNCTION_PRECISION);
-            if short.big.is_none() {
+            if short.is_within_doubles() {
                 return short;
             }
         }
@@ -152,30 +172,38 @@ impl DoubleDouble {
         let refs: Vec<&Mpfr> = exact.iter().collect();
         let result = Mpfr::apply(operator, &refs);
         let mut value = DoubleDouble::from_mpfr(&result, f64::exp2(2.0 - precision as f64));
-        if value.big.is_some() || has_big {
+        if !value.is_within_doubles() || has_big {
             // How wrong that is no double can say.
-            if args.iter().any(|arg| arg.err > 0.0) {
+            if args.iter().any(|arg| !arg.is_exact()) {
                 value.err = f64::INFINITY;
             }
             return value;
         }
-        for (number, arg) in args.iter().enumerate().filter(|(_, arg)| arg.err > 0.0) {
+        if args.iter().any(|arg| arg.err > arg.hi.abs() * LITTLE) {
+            // What a function does between here and there is not known.
+            value.err = f64::INFINITY;
+            return value;
+        }
+        for (number, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.is_double()) {
+            // The two doubles may be too far apart for one number of these digits.
+            let err = arg.err + arg.hi.abs() * f64::exp2(1.0 - precision as f64);
             if let Some(growth) = growth(operator, args, number, value.hi) {
-                value.err = (value.err + 2.0 * growth * arg.err) * SLACK;
+                let grown = growth * err * (1.0 + 1e-3);
+                value.err = if grown.is_finite() { (value.err + grown) * SLACK } else { f64::INFINITY };
                 continue;
             }
             let mut moved = exact.clone();
-            let err = Mpfr::exactly(precision, arg.err);
+            let err = Mpfr::exactly(precision, err);
             moved[number] = Mpfr::apply(Operator::Add, &[&exact[number], &err]);
             let moved = Mpfr::apply(operator, &moved.iter().collect::<Vec<_>>());
             let moved = Mpfr::apply(Operator::Sub, &[&moved, &result]).to_f64().abs();
-            value.err = if moved.is_nan() { f64::INFINITY } else { (value.err + 2.0 * moved) * SLACK };
+            value.err = if moved.is_finite() { (value.err + moved * (1.0 + 1e-3)) * SLACK } else { f64::INFINITY };
         }
         value
     }
 
     /// What it is in MPFR's digits, without regard to the bound.
-    pub fn to_mpfr(&self, precision: u32) -> Mpfr {
+    fn to_mpfr(&self, precision: u32) -> Mpfr {
         if let Some(big) = &self.big {
             return (**big).clone();
         }
@@ -214,11 +242,12 @@ fn growth(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64
         (Operator::Log1p, 0) => 1.0 / (1.0 + x).abs(),
         (Operator::Tan, 0) => 1.0 + result * result,
         (Operator::Pow, 0) => (args[1].hi * result / x).abs(),
-        (Operator::Pow, 1) => (args[0].hi.abs().ln() * result).abs() + U,
+        // Of a negative number there are powers at the integers only.
+        (Operator::Pow, 1) if args[0].hi <= 0.0 => f64::INFINITY,
+        (Operator::Pow, 1) => (args[0].hi.ln() * result).abs() + U,
         (Operator::Hypot, _) => 1.0,
         _ => return None,
     })
-    .filter(|growth| growth.is_finite())
 }
 
 impl Real for DoubleDouble {
@@ -237,7 +266,7 @@ impl Real for DoubleDouble {
 
     #[inline]
     fn compute(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
-        if args.iter().all(|arg| arg.big.is_none()) {
+        if args.iter().all(|arg| arg.is_within_doubles()) {
             let done = match (operator, args) {
                 (Operator::Add, [a, b]) => DoubleDouble::add(a, b.hi, b.lo, b.err),
                 (Operator::Sub, [a, b]) => DoubleDouble::add(a, -b.hi, -b.lo, b.err),
@@ -245,7 +274,7 @@ impl Real for DoubleDouble {
                 (Operator::Div, [a, b]) => DoubleDouble::div(a, b),
                 (Operator::Sqrt, [a]) => DoubleDouble::sqrt(a),
                 (Operator::Neg, [a]) => Some(a.negated()),
-                (Operator::Abs, [a]) if a.err < a.hi.abs() || a.err == 0.0 => {
+                (Operator::Abs, [a]) if a.err < a.hi.abs() || a.is_exact() => {
                     Some(if a.hi.is_sign_negative() { a.negated() } else { (*a).clone() })
                 }
                 (Operator::Cast, [a]) => Some((*a).clone()),
@@ -263,7 +292,8 @@ impl Real for DoubleDouble {
     }
 
     fn compare(&self, other: &DoubleDouble) -> Option<Ordering> {
-        if self.big.is_none() && other.big.is_none() {
+        let is_known = |real: &DoubleDouble| real.err == 0.0 || real.big.is_none();
+        if self.is_within_doubles() && other.is_within_doubles() && is_known(self) && is_known(other) {
             return Some(self.hi.partial_cmp(&other.hi)?.then(self.lo.partial_cmp(&other.lo)?));
         }
         let precision = self.big.as_ref().or(other.big.as_ref()).map_or(FUNCTION_PRECISION, |big| big.precision());
@@ -276,10 +306,10 @@ impl Real for DoubleDouble {
 
     #[inline]
     fn rounded(&self, to: Target) -> u128 {
-        if to == const { Target::nearest(Type::F64) } && self.big.is_none() {
+        if to == const { Target::nearest(Type::F64) } && self.is_within_doubles() {
             return self.hi.to_bits() as u128;
         }
-        if to == const { Target::nearest(Type::F32) } && !is_near_tie(self.hi) && self.big.is_none() {
+        if to == const { Target::nearest(Type::F32) } && !is_near_tie(self.hi) && self.is_within_doubles() {
             return (self.hi as f32).to_bits() as u128;
         }
         self.to_mpfr(FUNCTION_PRECISION).rounded(to)
@@ -291,15 +321,19 @@ impl Real for DoubleDouble {
 
     #[inline]
     fn is_exact(&self) -> bool {
-        self.err == 0.0
+        self.err == 0.0 || self.big.is_some() && self.err < f64::INFINITY
     }
 
     #[inline]
     fn is_settled(&self, to: Target) -> bool {
-        if self.err == 0.0 {
+        if self.err == 0.0 || self.big.is_some() && self.is_exact() {
             return true;
         }
-        let (hi, far) = (self.hi, self.lo.abs() + 2.0 * self.err);
+        if self.err == f64::INFINITY {
+            return false;
+        }
+        // In the middle between two doubles the least doubt counts.
+        let (hi, far) = (self.hi, self.lo.abs() * SLACK + 2.0 * self.err);
         if to == const { Target::nearest(Type::F64) } {
             return hi + far == hi && hi - far == hi;
         }
@@ -310,8 +344,21 @@ impl Real for DoubleDouble {
         least == greatest
     }
 
+    #[inline]
+    fn doubt(&self, to: Target) -> u64 {
+        if self.is_settled(to) {
+            return 0;
+        }
+        let digits = to.digits as i32;
+        // The distance of floats at the number's size, or a little less.
+        let ulp = self.hi.abs() * f64::from_bits(((1023 - digits) as u64) << 52);
+        // A conversion saturates, and NaN has no bound.
+        let doubt = self.err / ulp;
+        if doubt < 1e15 { doubt as u64 + 1 } else { u64::MAX }
+    }
+
     fn differs_for_sure(&self, other: &DoubleDouble) -> bool {
-        if self.err == 0.0 && other.err == 0.0 || self.is_nan() || other.is_nan() {
+        if self.is_exact() && other.is_exact() || self.is_nan() || other.is_nan() {
             return true;
         }
         let (distance, rest) = (self.hi - other.hi, self.lo - other.lo);
@@ -319,14 +366,19 @@ impl Real for DoubleDouble {
     }
 
     fn integer_is_settled(&self, direction: Direction) -> bool {
-        self.err == 0.0 || {
-            let [a, b] = self.ends().map(|end| end.to_integer(direction));
-            a == b
-        }
+        let [least, greatest] = self.ends().map(|end| end.to_integer(direction));
+        self.is_exact() || self.err < f64::INFINITY && least == greatest
     }
 
-    fn settled(value: &Mpfr) -> DoubleDouble {
-        DoubleDouble::from_mpfr(value, 0.0)
+    fn extreme(&self, most: bool, precision: u32) -> Mpfr {
+        let seems = self.to_mpfr(precision);
+        let by = if most { self.err } else { -self.err };
+        if self.is_exact() { seems } else { Mpfr::apply(Operator::Add, &[&seems, &Mpfr::exactly(precision, by)]) }
+    }
+
+    fn settled(value: Mpfr) -> DoubleDouble {
+        let near = DoubleDouble::from_mpfr(&value, 0.0);
+        if near.err == 0.0 { near } else { DoubleDouble { big: Some(Box::new(value)), ..near } }
     }
 
     fn to_mpfr(&self, precision: u32) -> Mpfr {
@@ -335,9 +387,10 @@ impl Real for DoubleDouble {
 }
 
 impl DoubleDouble {
-    /// The least and the greatest that it may be.
+    /// The least and the greatest that it may be, and a little beyond: a double-double does not hold every bound.
     fn ends(&self) -> [DoubleDouble; 2] {
-        [-self.err, self.err].map(|by| DoubleDouble::add(self, by, 0.0, 0.0).unwrap_or_else(|| self.clone()))
+        let err = self.err + 4.0 * U * self.lo.abs();
+        [-err, err].map(|by| DoubleDouble::add(self, by, 0.0, 0.0).unwrap_or_else(|| self.clone()))
     }
 }
 

@@ -42,6 +42,8 @@ const LIMB_BITS: usize = limb_t::BITS as usize;
 /// Numbers beyond 2^32768 count as infinite, those below 2^-32768 as zero. No float format comes near, and without a
 /// bound a loop that squares its value leads to numbers whose sine takes MPFR forever.
 const MAX_EXPONENT: mpfr::exp_t = 32768;
+/// What MPFR writes for zero (mpfr.h, `__MPFR_EXP_ZERO`).
+const EXPONENT_OF_ZERO: mpfr::exp_t = -mpfr::exp_t::MAX;
 const RND: rnd_t = rnd_t::RNDN;
 /// A long double's 64 bits must fit, with room to spare.
 const MIN_PRECISION: u32 = 128;
@@ -109,10 +111,7 @@ impl Real for Mpfr {
         let precision = precision.clamp(MIN_PRECISION, MAX_PRECISION);
         let count = (precision as usize).div_ceil(LIMB_BITS);
         let limbs = if count <= INLINE { Limbs::Inline([0; INLINE]) } else { Limbs::Heap(vec![0; count].into()) };
-        let mut zero = Mpfr { precision, sign: 1, exponent: 0, limbs };
-        // SAFETY: the destination is a valid number that outlives the call; so it is for all calls below.
-        zero.set(|this| unsafe { mpfr::set_zero(this, 1) });
-        zero
+        Mpfr { precision, sign: 1, exponent: EXPONENT_OF_ZERO, limbs }
     }
 
     fn assign(&mut self, ty: Type, bits: u128) {
@@ -128,7 +127,7 @@ impl Real for Mpfr {
             Kind::Finite { exponent, significand } => {
                 self.set_finite(negative, exponent as mpfr::exp_t, significand);
             }
-            // SAFETY: as above. copysign looks at a NaN's sign.
+            // SAFETY: the destination is a valid number that outlives the call; so it is for all calls below. copysign looks at a NaN's sign.
             Kind::Nan => self.set(|this| unsafe {
                 mpfr::set_nan(this);
                 this.sign = sign;
@@ -181,8 +180,8 @@ impl Real for Mpfr {
         self.clone()
     }
 
-    fn settled(value: &Mpfr) -> Mpfr {
-        value.clone()
+    fn settled(value: Mpfr) -> Mpfr {
+        value
     }
 
     fn to_integer(&self, direction: Direction) -> Option<i128> {

@@ -21,19 +21,21 @@ use smallvec::SmallVec;
 pub struct Operations<R> {
     precision: u32,
     /// Doubts of the reals are settled by MPFR.
-    settles: bool,
+    pub settles: bool,
     /// Errors of at most this many ulps are none.
     tolerated: u64,
     pub sets: Sets,
     pub sites: Sites,
     pub nodes: Nodes<R>,
     /// Reals for arguments that have none of their own.
-    scratch: [R; MAX_ARITY],
+    pub scratch: [R; MAX_ARITY],
     pub count: u64,
     /// Of use where there are gaps in the log.
     pub strays: Strays,
-    /// How often doubts were settled.
-    pub settled: u64,
+    /// Operations that were done again to settle doubts.
+    pub done_again: u64,
+    /// How often no trace was long enough for that.
+    pub unsettled: u64,
 }
 
 /// Memory for traces.
@@ -80,7 +82,8 @@ impl<R: Real> Operations<R> {
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
             strays: Strays::default(),
-            settled: 0,
+            done_again: 0,
+            unsettled: 0,
         }
     }
 
@@ -96,10 +99,6 @@ impl<R: Real> Operations<R> {
 
     pub fn precision(&self) -> u32 {
         self.precision
-    }
-
-    pub fn settles(&self) -> bool {
-        self.settles
     }
 
     pub fn is_error(&self, ulps: u64) -> bool {
@@ -165,25 +164,25 @@ impl<R: Real> Operations<R> {
         self.count += 1;
         let from = args.first().map_or(ty, |arg| self.nodes.ty(*arg));
         let target = mode.target(operator, from, ty);
-        let mut real = self.real(in_reals(operator, target.direction), args);
-        if !real.is_settled(target) {
-            real = self.settle(in_reals(operator, target.direction), args).unwrap_or(real);
-        }
-        let rounded = real.rounded(target);
+        let in_reals = in_reals(operator, target.direction);
+        let mut real = self.real(in_reals, args);
+        let mut done = Done { operator, ty, args, native, rounded: 0, ulps: 0, target, mode, called };
         // What only changes the sign or widens is as wrong as its argument, in the format in which that was rounded.
         let is_exact = is_exact(operator, from, ty);
-        let ulps = match args.first() {
-            Some(arg) if is_exact => self.nodes.ulps(*arg),
-            _ => error::ulps_of(target, native, rounded),
-        };
-        let done = Done { operator, ty, args, native, rounded, ulps, target, mode, called };
-        let verdict = if site.is_some() { self.verdict(&done) } else { Verdict::Fine };
+        let mut verdict = self.look(&mut done, &real, is_exact, site.is_some(), real.doubt(target));
+        if verdict != Verdict::Fine && real.doubt(target) > 0 {
+            if site.is_some_and(|site| self.has_time() || self.sites.settles(site)) {
+                real = self.settle(in_reals, args, target).unwrap_or(real);
+            }
+            verdict = self.look(&mut done, &real, is_exact, site.is_some(), 0);
+        }
         let (mut influences, verdict) = self.blame(&done, &real, site, verdict);
         if !is_exact && ty.bytes() > Type::F32.bytes() {
             for arg in args {
                 influences = self.blame_narrow(*arg, influences, mode);
             }
         }
+        let ulps = done.ulps;
         let node = self.nodes.make(Made { operator, ty, at, influences, bits: native, real, target, ulps }, args);
         if self.is_error(ulps) {
             self.strays.note(ty, native, node);
@@ -309,16 +308,32 @@ impl<R: Real> Operations<R> {
         let operator = in_reals(operator, mode.direction(ty, ty));
         let mut real = self.real(operator, args);
         if !real.integer_is_settled(Direction::Zero) {
-            real = self.settle(operator, args).unwrap_or(real);
+            real = self.settle(operator, args, Target::nearest(Type::F64)).unwrap_or(real);
         }
         real.to_integer(Direction::Zero)
+    }
+
+    /// The float as it can best be known: an output deserves that.
+    pub fn look_again(&mut self, term: Term) {
+        let Term::Node(handle) = term else { return };
+        let node = &self.nodes[handle];
+        let (target, doubt) = (node.target(), node.real.doubt(node.target()));
+        if doubt == 0 || !self.is_error(node.ulps.saturating_add(doubt)) {
+            return;
+        }
+        if let Some(real) = self.settle(Operator::Cast, &[term], target)
+            && !self.nodes.is_exact(handle)
+        {
+            let ulps = error::ulps_of(target, self.nodes[handle].bits(), real.rounded(target));
+            self.nodes.set_real(handle, real, ulps);
+        }
     }
 
     /// The integer next to the real of a float in a direction, if there is one.
     pub fn to_integer(&mut self, term: Term, direction: Direction) -> Option<i128> {
         let [real, ..] = self.reals(&[term]);
         if !real.integer_is_settled(direction)
-            && let Some(settled) = self.settle(Operator::Cast, &[term])
+            && let Some(settled) = self.settle(Operator::Cast, &[term], Target::nearest(Type::F64))
         {
             return settled.to_integer(direction);
         }
@@ -329,8 +344,8 @@ impl<R: Real> Operations<R> {
     pub fn compare(&mut self, a: Term, b: Term) -> Outcome {
         let [left, right, ..] = self.reals(&[a, b]);
         let (is_sure, outcome) = (left.differs_for_sure(right), left.compare(right));
-        if !is_sure && let [Some(a), Some(b)] = [a, b].map(|term| self.settle(Operator::Cast, &[term])) {
-            return a.compare(&b).into();
+        if !is_sure && let Some(difference) = self.settle(Operator::Sub, &[a, b], Target::nearest(Type::F64)) {
+            return difference.compare(&R::zero(self.precision)).into();
         }
         outcome.into()
     }
@@ -351,8 +366,18 @@ impl<R: Real> Operations<R> {
         reals
     }
 
+    /// How wrong the result is, and whether that is the operation's doing; if it is in doubt by so many floats, the worst is assumed.
+    fn look(&mut self, done: &mut Done, real: &R, is_exact: bool, may_be_wrong: bool, doubt: u64) -> Verdict {
+        done.rounded = real.rounded(done.target);
+        done.ulps = match done.args.first() {
+            Some(arg) if is_exact => self.nodes.ulps(*arg),
+            _ => error::ulps_of(done.target, done.native, done.rounded),
+        };
+        if may_be_wrong { self.verdict(done, doubt) } else { Verdict::Fine }
+    }
+
     /// Local error: what the operation gets wrong on arguments that are right.
-    fn verdict(&mut self, done: &Done) -> Verdict {
+    fn verdict(&mut self, done: &Done, doubt: u64) -> Verdict {
         let Done { ty, args, native, rounded, ulps, target, mode, .. } = *done;
         let Some(from) = args.first().map(|arg| self.nodes.ty(*arg)) else { return Verdict::Fine };
         let bits = each(args, |arg| self.nodes.bits(arg));
@@ -368,7 +393,7 @@ impl<R: Real> Operations<R> {
             error::ulps_of(target, self.on_exact(done, from, &correct, mode), rounded)
         };
         // A NaN that was one before, or that only the reals have, is not this operation's doing.
-        if !self.is_error(local) || correct_is_nan || error::is_nan(ty, rounded) {
+        if !self.is_error(local.saturating_add(doubt)) || correct_is_nan || error::is_nan(ty, rounded) {
             return Verdict::Fine;
         }
         if mode.flushes() || ty == Type::Bf16 {

@@ -2,6 +2,7 @@
 
 use crate::findings::SpotKind;
 use crate::location::LocationId;
+use crate::plain;
 use crate::site::{SiteKey, Sites};
 use crate::spots::Spots;
 use fpgrind_ir::{
@@ -119,6 +120,8 @@ pub enum Step {
         result: Option<Index>,
         at: LocationId,
         site: Option<usize>,
+        /// Where the arguments are, if the operation may be a plain one: value and granule of each.
+        plain: Option<[(Index, u8); 3]>,
     },
     Mask {
         relation: Relation,
@@ -310,7 +313,15 @@ fn step(block: &Block, stmt: &ir::Stmt, at: LocationId, sites: &mut Sites, spots
         Op::Apply { operator, args, rounding, result } => {
             let (from, ty) = (type_of(*args.first()?)?, stmt.ty?);
             let site = !crate::operation::is_exact(*operator, from, ty);
+            let is_plain = plain::is_plain(*operator, from, ty) && *rounding == Rounding::Current && result.is_none();
+            // A lane is looked for where it comes from.
+            let operand = |number: usize| match args.get(number).map(|arg| (arg, &block.stmts[arg.index()])) {
+                Some((_, ir::Stmt { op: Op::Extract { from, granule }, guard: None, .. })) => (from.index(), *granule),
+                Some((arg, _)) => (arg.index(), 0),
+                None => (0, 0),
+            };
             Step::Apply {
+                plain: is_plain.then(|| std::array::from_fn(operand)),
                 operator: *operator,
                 from,
                 ty,

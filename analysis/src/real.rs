@@ -31,6 +31,10 @@ pub trait Real: Clone + 'static {
     fn is_settled(&self, _to: Target) -> bool {
         true
     }
+    /// How many floats away from what it seems to round to the truth may be, at most.
+    fn doubt(&self, _to: Target) -> u64 {
+        0
+    }
     /// Is there no doubt how the two compare?
     fn differs_for_sure(&self, _other: &Self) -> bool {
         true
@@ -39,9 +43,13 @@ pub trait Real: Clone + 'static {
     fn integer_is_settled(&self, _direction: Direction) -> bool {
         true
     }
-    /// The number as MPFR knows it, and back: beyond doubt, as far as the digits go.
+    /// The number as MPFR knows it: what it seems to be, and the least or the most that it may be.
     fn to_mpfr(&self, precision: u32) -> Mpfr;
-    fn settled(value: &Mpfr) -> Self;
+    fn extreme(&self, _most: bool, precision: u32) -> Mpfr {
+        self.to_mpfr(precision)
+    }
+    /// A number that is known beyond doubt, to the digits that it has.
+    fn settled(value: Mpfr) -> Self;
 
     fn exactly(precision: u32, value: impl Into<Number>) -> Self {
         let (mut real, number) = (Self::zero(precision), value.into());

@@ -10,12 +10,13 @@ use crate::log::{Bytes, Origin, Output, OutputArg};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Operations, Request, each};
+use crate::plain::Operand;
 use crate::program::{Address, Destination, Index, Program, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
 use crate::site::SiteKey;
 use crate::spots::Visit;
-use crate::trace::{Args, Nodes, Term};
+use crate::trace::{Args, Handle, Nodes, Term};
 use fpgrind_ir::{Cond, Operator, Outcome, Rounding, Slot, Type};
 
 pub(crate) struct Running<'a, R> {
@@ -95,10 +96,12 @@ impl<R: Real> Running<'_, R> {
             (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale, &operations.nodes),
             (_, None) => Value::plain(arg.bits),
         };
-        match value.term_at(0, arg.ty, &operations.nodes) {
+        let term = match value.term_at(0, arg.ty, &operations.nodes) {
             Term::Leaf(leaf) => operations.strays.find(arg.ty, arg.bits).map_or(Term::Leaf(leaf), Term::Node),
             node => node,
-        }
+        };
+        books.operations.look_again(term);
+        term
     }
 
     /// The floats that a call of an output function prints.
@@ -134,6 +137,7 @@ impl<R: Real> Running<'_, R> {
             process.memory.shadows_within(written.address, written.bytes.len() as u64, &books.operations.nodes);
         shadows.sort_unstable_by_key(|(address, _)| *address);
         for (address, handle) in shadows {
+            books.operations.look_again(Term::Node(handle));
             let nodes = &books.operations.nodes;
             let node = &nodes[handle];
             let at = (address - written.address) as usize;
@@ -244,7 +248,14 @@ impl<R: Real> Running<'_, R> {
                 let bits = format::from_integer(integer, Target { direction, ..Target::nearest(*ty) });
                 frame.values[index] = Value::plain(bits);
             }
-            Step::Apply { operator, from, ty, args, rounding, result, at, site } => {
+            Step::Apply { operator, from, ty, args, rounding, result, at, site, plain } => {
+                if let (Some(plain), Some(site)) = (plain, site)
+                    && thread.mode.is_plain()
+                    && let Some(node) = plain_result(operations, frame, *operator, *ty, plain, *at, *site)
+                {
+                    frame.values[index] = Value::of_node(operations.nodes[node].bits(), node);
+                    return;
+                }
                 let rounding = if *operator == Operator::RoundEven { Rounding::Nearest } else { *rounding };
                 let (at, mode) = (*at, thread.mode.with(rounding));
                 let mut args: Args = args.iter().map(|arg| frame.term(*arg, *from, &operations.nodes)).collect();
@@ -454,6 +465,44 @@ impl<R: Real> Running<'_, R> {
             spots.visit(spot, Visit { wrong: true, culprit, shown: a, influences }, sets, nodes);
         }
         native
+    }
+}
+
+/// The result of an operation that is a plain one.
+#[inline(always)]
+fn plain_result<R: Real>(
+    operations: &mut Operations<R>,
+    frame: &Frame,
+    operator: Operator,
+    ty: Type,
+    args: &[(Index, u8); 3],
+    at: LocationId,
+    site: usize,
+) -> Option<Handle> {
+    let nodes = &operations.nodes;
+    let operand = |(index, granule): (Index, u8)| Operand::of(&frame.values[index], granule as usize, ty, nodes);
+    match operator {
+        Operator::Sqrt => {
+            let operands = [operand(args[0])];
+            match ty {
+                Type::F64 => operations.plain::<f64, 1>(operator, operands, at, site),
+                _ => operations.plain::<f32, 1>(operator, operands, at, site),
+            }
+        }
+        Operator::Fma => {
+            let operands = args.map(operand);
+            match ty {
+                Type::F64 => operations.plain::<f64, 3>(operator, operands, at, site),
+                _ => operations.plain::<f32, 3>(operator, operands, at, site),
+            }
+        }
+        _ => {
+            let operands = [operand(args[0]), operand(args[1])];
+            match ty {
+                Type::F64 => operations.plain::<f64, 2>(operator, operands, at, site),
+                _ => operations.plain::<f32, 2>(operator, operands, at, site),
+            }
+        }
     }
 }
 

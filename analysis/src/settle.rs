@@ -1,86 +1,125 @@
 //! Where a real is in doubt, it is computed again in MPFR, from the operations behind it.
 
+use crate::error;
+use crate::mode::Target;
 use crate::mpfr::Mpfr;
 use crate::operation::{Operations, in_reals};
 use crate::real::Real;
-use crate::trace::{Handle, Nodes, Term};
-use fpgrind_ir::Operator;
-use rustc_hash::FxHashMap;
+use crate::number::Number;
+use crate::trace::{Args, Handle, Term};
+use fpgrind_ir::{MAX_ARITY, Operator};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
 
-/// Operations that are done again, at most: those nearest to the result. Further away, what is known of a value is taken to be exact: its
-/// doubt is in the last of some hundred bits, and goes away where the same value is subtracted.
-const MOST: usize = 64;
+/// Operations that are done again, at most: those nearest to the result; and more if that was not enough. Further away, what is known of
+/// a value is taken to be exact: its doubt is in the last of some hundred bits, and goes away where the same value is subtracted.
+const MOST: [usize; 3] = [48, 400, 3000];
+
+/// Done again without further ado.
+const FREE: u64 = 1 << 20;
 
 impl<R: Real> Operations<R> {
-    /// The operation on its arguments beyond doubt. Nothing if doubts stay.
+    /// Were so few operations done again that more of them do not count?
+    pub fn has_time(&self) -> bool {
+        self.done_again < FREE + self.count / 16
+    }
+
+    /// The operation on its arguments beyond doubt, if doubts are to be settled. If no trace is long enough, what it seems to be.
     #[cold]
-    pub fn settle(&mut self, operator: Operator, args: &[Term]) -> Option<R> {
-        if !self.settles() {
+    pub fn settle(&mut self, operator: Operator, args: &[Term], target: Target) -> Option<R> {
+        if !self.settles {
             return None;
         }
-        self.settled += 1;
-        let mut again = Again { nodes: &self.nodes, precision: self.precision(), values: FxHashMap::default() };
-        let near = again.near(args);
-        // Those further away come later in it, so that arguments are known before they are needed.
-        for node in near.into_iter().rev() {
-            let args: Vec<Term> = self.nodes.args(node).collect();
-            let operation = in_reals(self.nodes[node].operator, self.nodes[node].target().direction);
-            let value = again.apply(operation, &args);
-            again.values.insert(node, value);
-        }
-        Some(R::settled(&again.apply(operator, args)))
-    }
-}
-
-struct Again<'a, R> {
-    nodes: &'a Nodes<R>,
-    precision: u32,
-    values: FxHashMap<Handle, Mpfr>,
-}
-
-impl<R: Real> Again<'_, R> {
-    /// The operations to do again, each before those that it rests on.
-    fn near(&self, args: &[Term]) -> Vec<Handle> {
-        let mut near: Vec<Handle> = Vec::new();
-        let mut last: FxHashMap<Handle, usize> = FxHashMap::default();
-        let mut add = |near: &mut Vec<Handle>, term: Term| {
-            if let Term::Node(node) = term
-                && !self.nodes[node].real.is_exact()
-                && self.nodes.arity(node) > 0
-            {
-                near.push(node);
-                last.insert(node, near.len() - 1);
+        let mut value = None;
+        for most in MOST {
+            let near = self.near(args, most);
+            self.done_again += near.nodes.len() as u64 + 1;
+            let seems = self.again(operator, args, &near, |real, _, precision| real.to_mpfr(precision));
+            let is_settled = near.is_whole || {
+                // Each value to one side, the sides at random: doubts that are alike must not hide one another.
+                let may_be = self.again(operator, args, &near, |real, node, precision| {
+                    real.extreme(node.hash().count_ones() % 2 == 0, precision)
+                });
+                let [seems, may_be] = [&seems, &may_be].map(|again| again.result.rounded(target));
+                error::ulps(target.ty, seems, may_be) <= 1
+            };
+            if is_settled || near.nodes.len() < most || most == MOST[MOST.len() - 1] {
+                self.unsettled += !is_settled as u64;
+                // What was found out is kept: the next doubt may be about something near.
+                for (node, value) in seems.values {
+                    let ulps = self.nodes[node].ulps;
+                    self.nodes.set_real(node, R::settled(value), ulps);
+                }
+                value = Some(R::settled(seems.result));
+                break;
             }
+        }
+        value
+    }
+
+    /// The operations to do again, each after those that it rests on.
+    fn near(&self, args: &[Term], most: usize) -> Near {
+        let inexact = |term: Term| match term {
+            Term::Node(node) => Some(node).filter(|node| !self.nodes[*node].real.is_exact()),
+            Term::Leaf(_) => None,
         };
-        args.iter().for_each(|arg| add(&mut near, *arg));
-        let mut at = 0;
-        while at < near.len() && near.len() < MOST {
-            for arg in self.nodes.args(near[at]) {
-                add(&mut near, arg);
+        let mut chosen: FxHashSet<Handle> = FxHashSet::default();
+        let mut pending: VecDeque<Handle> = args.iter().filter_map(|arg| inexact(*arg)).collect();
+        let mut is_whole = true;
+        while let Some(node) = pending.pop_front() {
+            if self.nodes.arity(node) == 0 || chosen.len() == most {
+                is_whole = false;
+            } else if chosen.insert(node) {
+                pending.extend(self.nodes.args(node).filter_map(inexact));
             }
-            at += 1;
         }
-        // A value that is used twice is computed where it is met last.
-        let mut at = 0;
-        near.retain(|node| {
-            at += 1;
-            last.get(node) == Some(&(at - 1))
-        });
-        near
+        // In depth now: an operation is done when its arguments have been.
+        let mut nodes = Vec::with_capacity(chosen.len());
+        let mut stack: Vec<(Handle, bool)> = args.iter().filter_map(|arg| Some((inexact(*arg)?, false))).collect();
+        while let Some((node, are_args_done)) = stack.pop() {
+            if are_args_done {
+                nodes.push(node);
+            } else if chosen.remove(&node) {
+                stack.push((node, true));
+                stack.extend(self.nodes.args(node).filter_map(|arg| Some((inexact(arg)?, false))));
+            }
+        }
+        Near { nodes, is_whole }
     }
 
-    fn apply(&self, operator: Operator, args: &[Term]) -> Mpfr {
-        let args: Vec<Mpfr> = args.iter().map(|arg| self.value(*arg)).collect();
-        Mpfr::apply(operator, &args.iter().collect::<Vec<_>>())
-    }
-
-    fn value(&self, term: Term) -> Mpfr {
-        match term {
-            Term::Leaf(leaf) => Mpfr::exactly(self.precision, crate::Number::new(leaf.ty, leaf.bits())),
-            Term::Node(node) => match self.values.get(&node) {
-                Some(value) => value.clone(),
-                None => self.nodes[node].real.to_mpfr(self.precision),
-            },
+    /// Does them again, with what `known` says of the values that they rest on.
+    fn again(&self, operator: Operator, args: &[Term], near: &Near, known: fn(&R, Handle, u32) -> Mpfr) -> Again {
+        let mut values = FxHashMap::default();
+        let apply = |values: &FxHashMap<Handle, Mpfr>, operator, args: &[Term]| {
+            let value = |arg: &Term| match arg {
+                Term::Leaf(leaf) => Mpfr::exactly(self.precision(), Number::new(leaf.ty, leaf.bits())),
+                Term::Node(node) => match values.get(node) {
+                    Some(value) => value.clone(),
+                    None => known(&self.nodes[*node].real, *node, self.precision()),
+                },
+            };
+            let args: SmallVec<[Mpfr; 2]> = args.iter().map(value).collect();
+            Mpfr::apply(operator, &args.iter().collect::<SmallVec<[&Mpfr; MAX_ARITY]>>())
+        };
+        for node in &near.nodes {
+            let args: Args = self.nodes.args(*node).collect();
+            let operation = in_reals(self.nodes[*node].operator, self.nodes[*node].target().direction);
+            let value = apply(&values, operation, &args);
+            values.insert(*node, value);
         }
+        let result = apply(&values, operator, args);
+        Again { values, result }
     }
+}
+
+struct Near {
+    nodes: Vec<Handle>,
+    /// All that they rest on is exact.
+    is_whole: bool,
+}
+
+struct Again {
+    values: FxHashMap<Handle, Mpfr>,
+    result: Mpfr,
 }

@@ -137,6 +137,12 @@ impl Value {
         value
     }
 
+    /// A float of four or eight bytes.
+    #[inline(always)]
+    pub fn of_node(bits: u128, node: Handle) -> Value {
+        Value { bits, parts: [Part::Shadow(node), Part::None, Part::None, Part::None] }
+    }
+
     pub fn of_term<R: Real>(term: Term, nodes: &Nodes<R>) -> Value {
         match term {
             Term::Leaf(leaf) if leaf.constant => Value::constant(leaf.bits(), leaf.ty),

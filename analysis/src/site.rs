@@ -8,8 +8,10 @@ use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
 use crate::trace::{Handle, Nodes, Term};
-use fpgrind_ir::{Operator, Type};
+use crate::sampling::Sampling;
+use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// How an execution went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,8 @@ pub struct Site {
     pub key: SiteKey,
     pub executions: u64,
     pub state: State,
+    /// Which of its doubts are settled.
+    doubts: Sampling,
 }
 
 pub enum State {
@@ -44,6 +48,7 @@ pub enum State {
 }
 
 /// Traces of good executions: those number 1, 2, 4, 8, and those with the least and the greatest first and second argument.
+#[derive(Default)]
 pub struct Early {
     sampled: Vec<Handle>,
     extremes: [Option<Extremes>; 2],
@@ -66,6 +71,9 @@ pub struct Candidate {
     /// How the CPU rounded when it first went wrong.
     pub mode: Mode,
     pub general: Generaliser,
+    /// Which executions are looked at.
+    fine: Sampling,
+    wrong: Sampling,
 }
 
 pub struct Sites {
@@ -80,10 +88,14 @@ impl Sites {
 
     pub fn number(&mut self, key: SiteKey) -> usize {
         *self.numbers.entry(key).or_insert_with(|| {
-            let early = Early { sampled: Vec::new(), extremes: [None, None] };
-            self.sites.push(Site { key, executions: 0, state: State::Good(early) });
+            self.sites.push(Site { key, executions: 0, state: State::Good(Early::default()), doubts: Sampling::default() });
             self.sites.len() - 1
         })
+    }
+
+    /// Is a doubt about a result of this site to be settled? That takes long.
+    pub fn settles(&mut self, number: usize) -> bool {
+        self.sites[number].doubts.is_due()
     }
 
     /// Calls a function with each node that is kept.
@@ -99,12 +111,25 @@ impl Sites {
         self.sites.get_mut(number)
     }
 
+    /// An execution that went well, with these arguments.
+    #[inline]
+    pub fn observe_fine<R: Real>(&mut self, number: usize, node: Handle, args: &[f64], nodes: &Nodes<R>) {
+        let site = &mut self.sites[number];
+        site.executions += 1;
+        match &mut site.state {
+            State::Good(early) => early.keep(site.executions, node, args),
+            State::Candidate(candidate) => candidate.see(node, nodes),
+        }
+    }
+
     pub fn observe<R: Real>(&mut self, number: usize, node: Handle, verdict: Verdict, mode: Mode, nodes: &Nodes<R>) {
+        if verdict == Verdict::Fine {
+            let args: SmallVec<[f64; MAX_ARITY]> = nodes.args(node).map(|arg| nodes.value(arg)).collect();
+            return self.observe_fine(number, node, &args, nodes);
+        }
         let site = &mut self.sites[number];
         site.executions += 1;
         match (&mut site.state, verdict) {
-            (State::Good(early), Verdict::Fine) => early.keep(site.executions, node, nodes),
-            (State::Candidate(candidate), Verdict::Fine) => candidate.general.see(Term::Node(node), nodes),
             (State::Candidate(candidate), _) => candidate.observe(node, verdict, nodes),
             (State::Good(early), _) => {
                 let mut candidate = Box::new(Candidate {
@@ -116,6 +141,8 @@ impl Sites {
                     correct: Number::from(0.0),
                     mode,
                     general: Generaliser::new(Term::Node(node), nodes),
+                    fine: Sampling::default(),
+                    wrong: Sampling::default(),
                 });
                 for good in early.kept() {
                     candidate.general.see(Term::Node(good), nodes);
@@ -133,17 +160,16 @@ impl Early {
         self.sampled.iter().copied().chain(extremes)
     }
 
-    fn keep<R: Real>(&mut self, executions: u64, node: Handle, nodes: &Nodes<R>) {
+    #[inline]
+    fn keep(&mut self, executions: u64, node: Handle, args: &[f64]) {
         if executions.is_power_of_two() && self.sampled.len() < MAX_SAMPLED {
             self.sampled.push(node);
         }
-        for (arg, extremes) in nodes.args(node).zip(&mut self.extremes) {
-            let value = nodes.value(arg);
-            let this = || (value, node);
+        for (value, extremes) in args.iter().zip(&mut self.extremes) {
             match extremes {
-                None => *extremes = Some(Extremes { least: this(), greatest: this() }),
-                Some(extremes) if value < extremes.least.0 => extremes.least = this(),
-                Some(extremes) if value > extremes.greatest.0 => extremes.greatest = this(),
+                None => *extremes = Some(Extremes { least: (*value, node), greatest: (*value, node) }),
+                Some(extremes) if *value < extremes.least.0 => extremes.least = (*value, node),
+                Some(extremes) if *value > extremes.greatest.0 => extremes.greatest = (*value, node),
                 Some(_) => {}
             }
         }
@@ -151,6 +177,13 @@ impl Early {
 }
 
 impl Candidate {
+    /// Takes note of an execution that went well.
+    fn see<R: Real>(&mut self, node: Handle, nodes: &Nodes<R>) {
+        if self.fine.is_due() {
+            self.general.see(Term::Node(node), nodes);
+        }
+    }
+
     fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, nodes: &Nodes<R>) {
         let node = &nodes[handle];
         let (ulps, kind) = match verdict {
@@ -165,11 +198,14 @@ impl Candidate {
         let bits = error::bits(ulps);
         self.erroneous += 1;
         self.sum_bits += bits;
-        if bits > self.max_bits {
+        let is_worst = bits > self.max_bits;
+        if is_worst {
             self.max_bits = bits;
             self.computed = node.number();
             self.correct = Number::new(node.ty, node.rounded());
         }
-        self.general.meet(Term::Node(handle), bits, nodes);
+        if is_worst || self.wrong.is_due() {
+            self.general.meet(Term::Node(handle), bits, nodes);
+        }
     }
 }

@@ -51,6 +51,11 @@ impl Handle {
     fn index(self) -> usize {
         self.0.get() as usize - 1
     }
+
+    /// Bits that say nothing about anything.
+    pub fn hash(self) -> u32 {
+        self.0.get().wrapping_mul(0x9e37_79b1)
+    }
 }
 
 /// A float as an operation sees it.
@@ -269,6 +274,12 @@ impl<R: Real> Nodes<R> {
         let at = at.min(self.nodes.len());
         self.cursor = at + 1;
         at
+    }
+
+    /// What a value stands for was found out.
+    pub fn set_real(&mut self, handle: Handle, real: R, ulps: u64) {
+        let node = &mut self.nodes[handle.index()];
+        (node.real, node.ulps) = (real, ulps);
     }
 
     /// Is it time to collect? Not in the middle of a block: its values are nobody's roots.

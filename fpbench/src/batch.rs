@@ -27,6 +27,8 @@ pub struct Fpgrind {
     pub path: PathBuf,
     /// Bits of its reals, if not its own choice.
     pub precision: u32,
+    /// What stands for its reals.
+    pub real: String,
 }
 
 /// What running a batch under fpgrind gave.
@@ -114,7 +116,7 @@ pub fn run(batch: &[Bench], variant: Variant, folder: &Path, fpgrind: &Fpgrind) 
     checked(gcc.arg("-lm").arg("-o").arg(&program), "gcc")?;
     let native = checked(&mut Command::new(&program), "a benchmark, natively,")?;
     let mut observed = Command::new(&fpgrind.path);
-    observed.arg("--precision").arg(fpgrind.precision.to_string());
+    observed.arg("--precision").arg(fpgrind.precision.to_string()).arg("--real").arg(&fpgrind.real);
     observed.args(["--quiet", "--check", "--out"]).arg(&report).arg("--").arg(&program);
     let output = checked(&mut observed, "fpgrind")?;
     if output != native {

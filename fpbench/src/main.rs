@@ -50,6 +50,9 @@ struct Run {
     /// 2,098 bits: with fewer, the reals themselves are wrong where inputs are extreme
     #[arg(long, value_name = "BITS", default_value_t = 2400)]
     precision: u32,
+    /// What stands for fpgrind's reals: auto, dd or mpfr
+    #[arg(long, value_name = "KIND", default_value = "auto")]
+    real: String,
     /// The fpgrind to judge [default: the one beside this program]
     #[arg(long, value_name = "PATH")]
     fpgrind: Option<PathBuf>,
@@ -79,7 +82,7 @@ fn run(mut options: Run) -> Result<(), String> {
     if !path.is_file() {
         return Err(format!("there is no fpgrind at {}; build it or name it with --fpgrind.", path.display()));
     }
-    let fpgrind = Fpgrind { path, precision: options.precision };
+    let fpgrind = Fpgrind { path, precision: options.precision, real: options.real.clone() };
     let files = if options.files.is_empty() { suite()? } else { options.files };
     let (mut candidates, mut skipped) = bench::read(&files)?;
     if let Some(filter) = &options.filter {
