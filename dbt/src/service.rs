@@ -130,7 +130,7 @@ impl Service {
     fn start(&self) {
         let tables = self.space().lock().tables.map_behind(self.thread.memory.address());
         self.guest_syscall(tables);
-        self.account(crate::tables::TABLES_BYTES as u64);
+        // They lie where part of the arena was mapped, which is accounted for.
         if self.space().lock().is_partial() {
             // What comes may have to be known again behind gaps.
             self.append(&gap());
