@@ -1,6 +1,6 @@
 # The few commands that a user or a developer needs. Cargo does the building; this adds what cargo does not know of.
 
-.PHONY: demo test fuzz soak bench bench-check bench-baseline bench-tools build build-all tools test-tools clean
+.PHONY: demo install deb test fuzz soak bench bench-check bench-baseline bench-tools build build-all tools test-tools clean
 
 FPGRIND := target/release/fpgrind
 FPBENCH := target/release/fpbench
@@ -42,6 +42,15 @@ bench-baseline: build-all
 # What the benchmarks compare with, as far as Debian has it.
 bench-tools:
 	@scripts/install-bench-tools
+
+# The program, man page, completions and fpgrind.h, below DESTDIR and PREFIX. FPGRIND is the program to install.
+PREFIX ?= /usr/local
+install: build
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install $(FPGRIND)
+
+# target/fpgrind_VERSION_amd64.deb
+deb: build
+	@scripts/make-deb $(FPGRIND) target
 
 build: tools
 	cargo build --release

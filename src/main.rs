@@ -3,12 +3,15 @@
 mod diff;
 mod dump_ir;
 mod ending;
+mod help;
 mod isa;
 mod options;
 mod output;
 mod progress;
+mod project;
 mod reports;
 mod run;
+mod selection;
 mod terminal;
 
 use ending::Failure;
@@ -27,6 +30,9 @@ fn main() {
     let told = match options.command.split_first() {
         Some((name, arguments)) if name == dump_ir::NAME => Some(well(dump_ir::dump(arguments))),
         Some((name, arguments)) if name == isa::NAME => Some(well(isa::tell(arguments))),
+        Some((name, arguments)) if name == help::NAME => Some(well(help::tell(arguments))),
+        Some((name, arguments)) if name == help::COMPLETIONS => Some(well(help::completions(arguments))),
+        Some((name, [])) if name == help::MAN => Some(well(help::man())),
         Some((name, _)) if name == reports::NAME => Some(reports::tell(&options.command).map(|text| (text, 0))),
         Some((name, _)) if name == diff::NAME => Some(diff::tell(&options.command)),
         _ => None,
@@ -40,6 +46,10 @@ fn main() {
         Some(Err(Misuse::Wrong(sentence))) => fail(Failure::own(sentence)),
         None => {}
     }
+    let options = match options.with_project() {
+        Ok(options) => options,
+        Err(sentence) => fail(Failure::own(sentence)),
+    };
     match run::run(&options) {
         Ok(end) => ending::end_like(&end),
         Err(failure) => fail(failure),

@@ -1,8 +1,9 @@
 //! Every option, its help and its limits.
 
+use crate::project;
 use crate::terminal::Colour;
 use clap::error::ErrorKind;
-use clap::{ArgAction, Parser, ValueEnum};
+use clap::{ArgAction, CommandFactory, Parser, ValueEnum};
 use fpgrind_analysis::{Config, RealKind};
 use fpgrind_dbt::Follow;
 use std::ffi::OsString;
@@ -18,6 +19,9 @@ Examples:
   fpgrind isa                           which instructions fpgrind understands
   fpgrind report DIR --format fpcore    a report's formats again (`fpgrind report --help` lists them)
   fpgrind diff OLD NEW                  what is new or worse in one report than in another
+  fpgrind help                          more on reading a report, fixing, Fortran, Python, limits, and on each option
+
+Options can also stand in a file fpgrind.toml in the working directory: `precision = 512`, `only = [\"solve*\"]`.
 
 The program's input, output and exit status are its own; fpgrind speaks at the end, on stderr.
 Exit status: the program's; 100 if that is 0 and --fail-on finds too much error; 125 if fpgrind itself fails, 126 if the program cannot be run, 127 if it is not found.";
@@ -45,14 +49,48 @@ pub struct Options {
     pub precision: u32,
 
     /// Bits of error from which an operation or a result is called inaccurate
+    ///
+    /// `fpgrind help local-error` says what is measured. 5 bits are one and a half decimal digits; less than that is in the nature of floating-point
+    /// arithmetic, and is seldom worth mending.
     #[arg(long, value_name = "BITS", default_value_t = Config::default().threshold)]
     #[arg(allow_negative_numbers = true, value_parser = bits_of_error)]
     pub threshold: f64,
 
     /// Levels of operations shown in an expression, 1 to 100
+    ///
+    /// Deeper expressions show more of where a value came from. What is behind the last level is a variable.
     #[arg(long, value_name = "N", default_value_t = Config::default().max_depth as u16)]
     #[arg(allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub max_depth: u16,
+
+    /// Analyse only code that fits, such as `solve*`, `file:*.f90` or `module:libvendor.so*`; the rest runs fast
+    ///
+    /// A pattern is the name of a function, or `file:` or `module:` and the name or the end of the path of a source file, or of a program or library; without
+    /// `function:`, `file:` or `module:` it may be any of them. `*` stands for anything, `?` for a character. Several options add up.
+    /// Code that the compiler inlined belongs to its own function and to the one that it is inlined into.
+    ///
+    /// What is not selected runs at the speed of --mode none. What it computes is taken for right; what it moves is known again where it is printed, if it has
+    /// digits enough not to be mistaken.
+    #[arg(long, value_name = "PATTERN")]
+    pub only: Vec<String>,
+
+    /// Leave code out that fits
+    ///
+    /// Patterns are those of --only, and go before them.
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
+
+    /// Analyse nothing before a function that fits is entered
+    ///
+    /// For the thread that enters it and those that it makes from then on. Patterns are those of --only; a function that is inlined everywhere is never entered.
+    #[arg(long, value_name = "PATTERN")]
+    pub start_at: Vec<String>,
+
+    /// Analyse nothing more when a function that fits is entered
+    ///
+    /// Until one that --start-at names is entered again. Numbers printed later are still looked at.
+    #[arg(long, value_name = "PATTERN")]
+    pub stop_at: Vec<String>,
 
     /// Child processes to look into: none, those forked until they execute another program, or all
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FollowChildren::Fork)]
@@ -87,10 +125,14 @@ pub struct Options {
     pub check: bool,
 
     /// Exit with status 100 if the program succeeds but an output loses more bits than this
+    ///
+    /// For continuous integration. A status of the program's own that is not 0 stands.
     #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = bits_of_error)]
     pub fail_on: Option<f64>,
 
     /// File of causes not to speak of: a line each, such as `function:csqrt file:plot.c`
+    ///
+    /// `fpgrind report --gen-suppressions DIR` writes entries for the causes of a report. Suppressed causes are counted, and entries that fit nothing are named.
     #[arg(long, value_name = "FILE")]
     pub suppressions: Option<PathBuf>,
 
@@ -173,6 +215,18 @@ impl Options {
     /// The options of this process, or what to print and the status to exit with.
     pub fn read() -> Result<Options, Misuse> {
         Options::try_parse().map_err(|error| Misuse::of(error, "fpgrind"))
+    }
+
+    /// With what the project's file says beside the command line.
+    pub fn with_project(self) -> Result<Options, String> {
+        let mut line: Vec<OsString> = std::env::args_os().collect();
+        let given = Options::command().try_get_matches_from(&line).map_err(|error| error.to_string())?;
+        let words = project::words(&given)?;
+        if words.is_empty() {
+            return Ok(self);
+        }
+        line.splice(1..1, words);
+        Options::try_parse_from(line).map_err(|error| error.to_string())
     }
 
     pub fn analysis(&self) -> Config {

@@ -4,10 +4,11 @@ use crate::ending::{FPGRIND_FAILED, Failure, INACCURATE};
 use crate::options::{Mode, Options};
 use crate::output::{Copy, Summary, default_folder, prepare_folder, say};
 use crate::progress::{self, Progress};
+use crate::selection::{self, Selected};
 use fpgrind_analysis::Analysis;
 use fpgrind_analysis::log::Event;
 use fpgrind_dbt::program::{self, Program};
-use fpgrind_dbt::{End, Logging, Run};
+use fpgrind_dbt::{End, Logging, Run, Selection};
 use fpgrind_report::{Format, Report, RunInfo, Suppressions};
 use fpgrind_wrappers::Named;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub fn run(options: &Options) -> Result<End, Failure> {
     let program = program::resolve(options.command.clone())
         .map_err(|error| Failure { sentence: error.to_string(), status: error.exit_status() })?;
     let named = read_named(options).map_err(Failure::own)?;
+    let selected = selection::of(options);
     if options.mode != Mode::Analyse
         && (options.fail_on.is_some() || options.suppressions.is_some() || options.json.is_some())
     {
@@ -25,9 +27,11 @@ pub fn run(options: &Options) -> Result<End, Failure> {
     }
     let mut summary = Summary::open(options.log.as_deref(), options.quiet).map_err(Failure::own)?;
     match options.mode {
-        Mode::Analyse => analyse(&program, options, named, &mut summary),
+        Mode::Analyse => analyse(&program, options, named, selected, &mut summary),
         Mode::Log => {
-            let logging = Logging { check: options.check, discard: true, inside_math: options.no_wrap, named };
+            let selection = selected.map(|selected| selected as &dyn Selection);
+            let logging =
+                Logging { check: options.check, discard: true, inside_math: options.no_wrap, named, selection };
             let run = translate(&program, options, Some(logging), |_| {})?;
             summary.write(&remarks_of(&run));
             summary.write(&format!("fpgrind: {} bytes of log were written and discarded\n", run.logged));
@@ -44,6 +48,7 @@ fn analyse(
     program: &Program,
     options: &Options,
     named: Option<&'static Named>,
+    selected: Option<&'static Selected>,
     summary: &mut Summary,
 ) -> Result<End, Failure> {
     let folder = match &options.out {
@@ -54,7 +59,8 @@ fn analyse(
     let suppressions = options.suppressions.as_deref().map(Suppressions::load).transpose().map_err(Failure::own)?;
     let started = Instant::now();
     let mut analysis = Analysis::new(options.analysis());
-    let logging = Logging { check: options.check, discard: false, inside_math: options.no_wrap, named };
+    let selection = selected.map(|selected| selected as &dyn Selection);
+    let logging = Logging { check: options.check, discard: false, inside_math: options.no_wrap, named, selection };
     // Where the summary is not wanted, or not on the terminal, neither is this.
     let progress = matches!(summary, Summary::Stderr).then(Progress::start).flatten();
     let mut run = translate(program, options, Some(logging), |event| {
@@ -65,6 +71,7 @@ fn analyse(
         }
     })?;
     run.remarks.extend(unseen(options, named));
+    run.remarks.extend(selected.into_iter().flat_map(|selected| selected.0.remarks()));
     let findings = analysis.finish();
     drop(progress);
     let info = RunInfo {

@@ -139,6 +139,11 @@ impl Generaliser {
         }
     }
 
+    /// What looking at an execution costs.
+    pub fn size(&self) -> usize {
+        self.positions.len()
+    }
+
     /// Takes note of the values of an execution that went well, as far as it looks like the erroneous ones.
     pub fn see<R: Real>(&mut self, root: Term, nodes: &Nodes<R>) {
         self.see_at(0, root, nodes);

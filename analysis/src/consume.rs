@@ -7,7 +7,7 @@ use crate::dd::DoubleDouble;
 use crate::findings::{CheckFailure, Findings, Totals};
 use crate::guests::{Guests, Unknown};
 use crate::location::Locations;
-use crate::log::{self, Bytes, Event, Output};
+use crate::log::{self, Bytes, Event, Output, OutputArg};
 use crate::mpfr::Mpfr;
 use crate::operation::Operations;
 use crate::program::Program;
@@ -18,6 +18,7 @@ use crate::trace::{Handle, Nodes};
 use crate::{Config, RealKind, error, finish};
 use fpgrind_ir::{Block, Place, Type};
 use rustc_hash::FxHashMap;
+use std::sync::mpsc::Sender;
 
 /// A running analysis: feed it the log's events in order, then ask it to finish.
 pub struct Analysis(Box<dyn Consume>);
@@ -133,6 +134,10 @@ impl<R: Real> Consume for Consumer<R> {
                 books.output_functions.insert(number, name);
                 Ok(())
             }
+            Event::Asked { thread, of, answer } => {
+                self.asked(thread, &of, answer);
+                Ok(())
+            }
             Event::Records { thread, bytes } => {
                 self.records(thread, bytes);
                 Ok(())
@@ -174,12 +179,20 @@ impl<R: Real> Consumer<R> {
         let Books { operations, spots, locations, .. } = &mut self.books;
         let locate = |pc| locations.number(mappings.instruction(pc));
         match Program::new(block, locate, &mut operations.sites, spots) {
-            Some(program) if ![log::OUTPUT, log::BYTES].contains(&number) => {
+            Some(program) if ![log::OUTPUT, log::BYTES, log::GAP].contains(&number) => {
                 self.programs.insert(number, program);
                 Ok(())
             }
             _ => Err(Unknown),
         }
+    }
+
+    fn asked(&mut self, thread: u32, of: &OutputArg, answer: Sender<f64>) {
+        let Some((thread, process)) = self.guests.running(thread) else { return };
+        let mut running = Running { thread, process, books: &mut self.books };
+        let term = running.shown(of);
+        // Whoever asked may be gone.
+        let _ = answer.send(error::bits(self.books.operations.nodes.ulps(term)));
     }
 
     fn records(&mut self, thread: u32, mut bytes: &[u8]) {
@@ -214,6 +227,12 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
         let (bytes, length) = Bytes::decode(bytes)?;
         running.bytes(&bytes);
         return Some(length);
+    }
+    if number == log::GAP {
+        bytes.get(..log::GAP_BYTES)?;
+        running.thread.registers.distrust(&running.books.operations.nodes);
+        running.books.operations.strays.wanted = true;
+        return Some(log::GAP_BYTES);
     }
     let program = programs.get(&number)?;
     let record = bytes.get(..program.record)?;

@@ -18,6 +18,7 @@ mod expr;
 mod findings;
 mod finish;
 mod format;
+mod gaps;
 mod guests;
 mod heap;
 mod influence;

@@ -4,18 +4,29 @@
 //! could have happened. Whatever an event speaks of was announced before. Blocks are announced before their first record.
 //! Records come in chunks, each of one thread; a record never crosses a chunk's end. Each begins with its block's number in the low four bytes of an eight-byte header
 //! and is as long as the block says. Numbers [`OUTPUT`] and [`BYTES`] mark records that have a length of their own:
-//! the floats handed to an output function, and memory that is written out as it is.
+//! the floats handed to an output function, and memory that is written out as it is. Number [`GAP`] marks places where code ran that was not logged.
 //!
 //! Records come out of memory that the guest can scribble over, so a reader trusts nothing in them.
 
 use fpgrind_ir::{Block, Place, Reg, Type};
 use std::path::PathBuf;
+use std::sync::mpsc::Sender;
 
 /// The record number of [`Output`] records; blocks count from 1.
 pub const OUTPUT: u32 = 0;
 
 /// The record number of [`Bytes`] records.
 pub const BYTES: u32 = u32::MAX;
+
+/// The record number where logging stops or goes on: what ran between was not to be analysed. Such a record is [`GAP_BYTES`] long.
+pub const GAP: u32 = u32::MAX - 1;
+pub const GAP_BYTES: usize = 16;
+
+pub fn gap() -> [u8; GAP_BYTES] {
+    let mut record = [0; GAP_BYTES];
+    record[..4].copy_from_slice(&GAP.to_le_bytes());
+    record
+}
 
 /// Processes and threads are numbered by whoever writes the log. A number is used again only after what bore it has ended.
 #[derive(Clone, Debug)]
@@ -69,6 +80,12 @@ pub enum Event<'a> {
     },
     /// From now on [`Output`] records with this function number mean this function.
     OutputFunction(u32, String),
+    /// How many bits of a float are wrong that the thread has at this moment? The thread waits for the answer.
+    Asked {
+        thread: u32,
+        of: OutputArg,
+        answer: Sender<f64>,
+    },
     Records {
         thread: u32,
         bytes: &'a [u8],

@@ -2,6 +2,7 @@
 
 use crate::error;
 use crate::format::{self, Decoded, Kind, is_within};
+use crate::gaps::Strays;
 use crate::guests::Guests;
 use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
@@ -30,6 +31,8 @@ pub struct Operations<R> {
     /// Reals for arguments that have none of their own.
     pub scratch: [R; MAX_ARITY],
     pub count: u64,
+    /// Of use where there are gaps in the log.
+    pub strays: Strays,
     /// Operations that were done again to settle doubts.
     pub done_again: u64,
     /// How often no trace was long enough for that.
@@ -79,6 +82,7 @@ impl<R: Real> Operations<R> {
             nodes: Nodes::new(config.max_depth, NODES_BYTES),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
+            strays: Strays::default(),
             done_again: 0,
             unsettled: 0,
         }
@@ -86,10 +90,11 @@ impl<R: Real> Operations<R> {
 
     /// Makes room for new values. No value may be held but by the guests and the sites.
     pub fn collect(&mut self, guests: &Guests) {
-        let sites = &self.sites;
+        let (sites, strays) = (&self.sites, &self.strays);
         self.nodes.collect(|root| {
             guests.each_root(root);
             sites.each_root(root);
+            strays.each_root(root);
         });
     }
 
@@ -182,6 +187,9 @@ impl<R: Real> Operations<R> {
         }
         let ulps = done.ulps;
         let node = self.nodes.make(Made { operator, ty, at, influences, bits: native, real, target, ulps }, args);
+        if self.is_error(ulps) {
+            self.strays.note(ty, native, node);
+        }
         if let Some(site) = site {
             self.sites.observe(site, node, verdict, mode, &self.nodes);
         }

@@ -155,6 +155,9 @@ impl<R: Real> Operations<R> {
         let (ty, influences, target) = (F::TARGET.ty, Influences::NONE, F::TARGET);
         let made = Made { operator, ty, at, influences, bits: native as u128, real, target, ulps };
         let node = self.nodes.make(made, &operands.map(|operand| operand.term(ty)));
+        if self.is_error(ulps) {
+            self.strays.note(ty, native as u128, node);
+        }
         self.sites.observe_fine(site, node, &operands.map(|operand| F::value(operand.bits)), &self.nodes);
         Some(node)
     }

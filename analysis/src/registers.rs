@@ -1,5 +1,6 @@
 //! The registers of a guest thread between blocks, as far as they hold or carry floats.
 
+use crate::gaps::is_telling;
 use crate::shadow::{Part, Value};
 use crate::trace::{Handle, Nodes};
 use fpgrind_ir::{GRANULE, Place, Reg, Type};
@@ -57,6 +58,16 @@ impl Registers {
 
     pub fn forget(&mut self, place: Place, bytes: usize) {
         self.range(place, bytes).fill(Part::None);
+    }
+
+    /// Registers may have been written unseen: what bits alone do not tell from another number is forgotten.
+    pub fn distrust<R>(&mut self, nodes: &Nodes<R>) {
+        let in_doubt = |part: &&mut Part| match part {
+            Part::Shadow(node) => !is_telling(nodes[*node].ty, nodes[*node].bits()),
+            Part::Halves(_) | Part::Constant(_) => true,
+            Part::None => false,
+        };
+        self.parts.iter_mut().filter(in_doubt).for_each(|part| *part = Part::None);
     }
 
     /// The float in a place as it stands, if it has a shadow.

@@ -6,7 +6,7 @@ use crate::findings::{CheckFailure, SpotKind};
 use crate::format;
 use crate::guests::{Call, Process, Thread};
 use crate::location::LocationId;
-use crate::log::{Bytes, Origin, Output};
+use crate::log::{Bytes, Origin, Output, OutputArg};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Operations, Request, each, is_exact};
@@ -87,25 +87,33 @@ impl<R: Real> Running<'_, R> {
         }
     }
 
+    /// A float that is shown, by where it is and its bits.
+    pub fn shown(&mut self, arg: &OutputArg) -> Term {
+        let Running { thread, process, books } = self;
+        let (stale, operations) = (&mut books.totals.stale_shadows, &books.operations);
+        let value = match (arg.origin, arg.origin.place()) {
+            (Origin::Memory(address), _) => process.memory.load(address, arg.ty, arg.bits, stale, &operations.nodes),
+            (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale, &operations.nodes),
+            (_, None) => Value::plain(arg.bits),
+        };
+        let term = match value.term_at(0, arg.ty, &operations.nodes) {
+            Term::Leaf(leaf) => operations.strays.find(arg.ty, arg.bits).map_or(Term::Leaf(leaf), Term::Node),
+            node => node,
+        };
+        books.operations.look_again(term);
+        term
+    }
+
     /// The floats that a call of an output function prints.
     pub fn output(&mut self, output: Output) {
-        let Running { thread, process, books } = self;
-        let function = books.output_functions.get(&output.function).cloned();
+        let function = self.books.output_functions.get(&output.function).cloned();
         let function = function.unwrap_or_else(|| "an output function".into());
-        let at = books.locations.number(process.mappings.return_address(output.pc));
+        let at = self.books.locations.number(self.process.mappings.return_address(output.pc));
         for arg in &output.args {
+            let term = self.shown(arg);
+            let books = &mut *self.books;
             let (argument, conversion) = (arg.argument, arg.conversion.text());
             let kind = SpotKind::Output { function: function.clone(), argument, conversion };
-            let stale = &mut books.totals.stale_shadows;
-            let value = match (arg.origin, arg.origin.place()) {
-                (Origin::Memory(address), _) => {
-                    process.memory.load(address, arg.ty, arg.bits, stale, &books.operations.nodes)
-                }
-                (_, Some(place)) => thread.registers.live(place, arg.ty, arg.bits, stale, &books.operations.nodes),
-                (_, None) => Value::plain(arg.bits),
-            };
-            let term = value.term_at(0, arg.ty, &books.operations.nodes);
-            books.operations.look_again(term);
             let nodes = &books.operations.nodes;
             let spot = books.spots.number(at, kind);
             books.spots.execute(spot);

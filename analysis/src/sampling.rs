@@ -1,5 +1,22 @@
 //! Which of many executions to look at closely: all at first, then fewer and fewer, at random, but the same in each run.
 
+/// Work that is done in full while it is little beside the rest.
+#[derive(Default)]
+pub struct Budget {
+    spent: u64,
+}
+
+impl Budget {
+    /// May so much be spent? So much is free, and then so much as was earned.
+    #[inline]
+    pub fn spend(&mut self, cost: usize, free: u64, earned: u64) -> bool {
+        let is_within = self.spent + cost as u64 <= free + earned;
+        self.spent += if is_within { cost as u64 } else { 0 };
+        is_within
+    }
+}
+
+/// What is left of it when that is used up.
 #[derive(Default)]
 pub struct Sampling {
     count: u64,

@@ -7,7 +7,7 @@ use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
-use crate::sampling::Sampling;
+use crate::sampling::{Budget, Sampling};
 use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use rustc_hash::FxHashMap;
@@ -79,11 +79,18 @@ pub struct Candidate {
 pub struct Sites {
     sites: Vec<Site>,
     numbers: FxHashMap<SiteKey, usize>,
+    /// Executions of all of them, and what looking at them has cost.
+    executions: u64,
+    looking: Budget,
 }
+
+/// Positions of expressions that may be looked at: so many, and so many for each execution.
+const FREE: u64 = 1 << 20;
+const EACH: u64 = 2;
 
 impl Sites {
     pub fn new() -> Sites {
-        Sites { sites: Vec::new(), numbers: FxHashMap::default() }
+        Sites { sites: Vec::new(), numbers: FxHashMap::default(), executions: 0, looking: Budget::default() }
     }
 
     pub fn number(&mut self, key: SiteKey) -> usize {
@@ -121,9 +128,15 @@ impl Sites {
     pub fn observe_fine<R: Real>(&mut self, number: usize, node: Handle, args: &[f64], nodes: &Nodes<R>) {
         let site = &mut self.sites[number];
         site.executions += 1;
+        self.executions += 1;
         match &mut site.state {
             State::Good(early) => early.keep(site.executions, node, args),
-            State::Candidate(candidate) => candidate.see(node, nodes),
+            State::Candidate(candidate) => {
+                if self.looking.spend(candidate.general.size(), FREE, EACH * self.executions) || candidate.fine.is_due()
+                {
+                    candidate.general.see(Term::Node(node), nodes);
+                }
+            }
         }
     }
 
@@ -134,9 +147,13 @@ impl Sites {
         }
         let site = &mut self.sites[number];
         site.executions += 1;
-        match (&mut site.state, verdict) {
-            (State::Candidate(candidate), _) => candidate.observe(node, verdict, nodes),
-            (State::Good(early), _) => {
+        self.executions += 1;
+        match &mut site.state {
+            State::Candidate(candidate) => {
+                let has_time = self.looking.spend(candidate.general.size(), FREE, EACH * self.executions);
+                candidate.observe(node, verdict, has_time, nodes);
+            }
+            State::Good(early) => {
                 let mut candidate = Box::new(Candidate {
                     kind: CauseKind::Inaccurate,
                     erroneous: 0,
@@ -152,7 +169,7 @@ impl Sites {
                 for good in early.kept() {
                     candidate.general.see(Term::Node(good), nodes);
                 }
-                candidate.observe(node, verdict, nodes);
+                candidate.observe(node, verdict, true, nodes);
                 site.state = State::Candidate(candidate);
             }
         }
@@ -182,14 +199,7 @@ impl Early {
 }
 
 impl Candidate {
-    /// Takes note of an execution that went well.
-    fn see<R: Real>(&mut self, node: Handle, nodes: &Nodes<R>) {
-        if self.fine.is_due() {
-            self.general.see(Term::Node(node), nodes);
-        }
-    }
-
-    fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, nodes: &Nodes<R>) {
+    fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, has_time: bool, nodes: &Nodes<R>) {
         let node = &nodes[handle];
         let (ulps, kind) = match verdict {
             Verdict::Inaccurate(ulps) => (ulps, CauseKind::Inaccurate),
@@ -209,7 +219,7 @@ impl Candidate {
             self.computed = node.number();
             self.correct = Number::new(node.ty, node.rounded());
         }
-        if is_worst || self.wrong.is_due() {
+        if is_worst || has_time || self.wrong.is_due() {
             self.general.meet(Term::Node(handle), bits, nodes);
         }
     }

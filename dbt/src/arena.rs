@@ -31,8 +31,8 @@ const KINDS: [Kind; 3] = [Kind::Thread, Kind::Tables, Kind::Zone];
 impl Kind {
     pub const fn bytes(self) -> usize {
         match self {
-            Kind::Thread => 5 * MIB,
-            Kind::Tables => 2 * MIB,
+            Kind::Thread => 7 * MIB,
+            Kind::Tables => 4 * MIB,
             Kind::Zone => 64 * MIB,
         }
     }

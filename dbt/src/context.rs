@@ -108,11 +108,20 @@ pub mod at {
     }
 }
 
-/// Code is translated for one of two modes. What runs quietly leaves no records.
+/// Code is translated for one of these modes. Only what is logged leaves records, but for those of outputs and of how is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mode {
+    /// Inside a wrapped function, or nothing is logged at all.
     Quiet,
     Logged,
+    /// The user did not select this code; where it comes to code that is selected, that is logged.
+    Skipped,
+    /// The user wants nothing logged yet, or no more; which code comes does not matter.
+    Outside,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 4] = [Mode::Quiet, Mode::Logged, Mode::Skipped, Mode::Outside];
 }
 
 /// Where the tables lie behind the context.

@@ -50,7 +50,7 @@ impl Copy {
 
 /// By mode and start.
 #[derive(Clone, Default)]
-pub struct Copies([BTreeMap<u64, Copy>; 2]);
+pub struct Copies([BTreeMap<u64, Copy>; Mode::ALL.len()]);
 
 impl Copies {
     pub fn insert(&mut self, mode: Mode, copy: Copy) {

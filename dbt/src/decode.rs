@@ -1,6 +1,7 @@
 //! From guest bytes to a block of instructions and the way it ends.
 
 use crate::context::Mode;
+use crate::marks::Mark;
 use iced_x86::{
     Code, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     OpKind, Register,
@@ -49,6 +50,11 @@ pub enum End {
         extra: u16,
     },
     Syscall {
+        next: u64,
+    },
+    /// A mark of fpgrind.h.
+    Mark {
+        mark: Mark,
         next: u64,
     },
     /// The instruction at this address is not one to translate.
@@ -124,6 +130,16 @@ impl Decoded {
         times.max(1)
     }
 
+    /// Leaves so many instructions, at least one; the rest is another block.
+    pub fn truncate(&mut self, count: usize) {
+        let Some(cut) = self.instrs.get(count).map(Instruction::ip) else { return };
+        let length = (cut - self.instrs[0].ip()) as usize;
+        self.instrs.truncate(count);
+        self.bytes.truncate(length);
+        self.rip_displacements.retain(|at| *at < length);
+        self.end = self.instrs.last().and_then(end_of).unwrap_or(End::Next(cut));
+    }
+
     /// The fixed address of the pointer to where the block leads.
     pub fn pointer_branched_through(&self) -> Option<u64> {
         let through = matches!(self.end, End::IndirectJump | End::IndirectCall { .. });
@@ -186,9 +202,12 @@ pub fn decode(pc: u64, bytes: &[u8], mode: Mode, writes: Writes, infos: &mut Ins
             break;
         }
         let next = instr.next_ip();
-        let end = end_of(&instr);
+        let end = match Mark::of(&instr).filter(|_| mode != Mode::Quiet) {
+            Some(mark) => Some(End::Mark { mark, next }),
+            None => end_of(&instr),
+        };
         let traps = matches!(instr.flow_control(), FlowControl::Interrupt | FlowControl::Exception);
-        if mode == Mode::Logged {
+        if mode != Mode::Quiet {
             let used = block.registers | registers_used(&instr, infos);
             if used.count_ones() > MAX_REGISTERS && !block.instrs.is_empty() {
                 break;

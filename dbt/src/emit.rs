@@ -52,8 +52,8 @@ pub struct Emitter {
     pub table_entries: Vec<TableEntry>,
     /// Where translations of system calls go on, and what guest code that is.
     pub continuations: Vec<(u64, Key)>,
-    /// Where quiet mode ends, and for which wrapped function.
-    pub leaves: Vec<(u64, u64)>,
+    /// Where quiet mode ends, and for which wrapped function, called in which mode.
+    pub leaves: Vec<(u64, Key)>,
     /// What it means to the guest if it is interrupted here, from each address up to the next, if somebody wants to know.
     pub marks: Option<Vec<(u64, Interrupted)>>,
     /// Quiet mode ends in this guest at some return, so returns must look.
@@ -245,12 +245,12 @@ impl Emitter {
         self.exits.push(exit(self.asm.here()));
     }
 
-    /// A wrapped function's entry in logged mode: what is to be known of the call is told, then the function runs quietly. When it
+    /// A wrapped function's entry: what is to be known of the call is told, then the function runs quietly. When it
     /// returns, what is to be known of the result is told. The entry comes first: a block that ends in a jump to the
     /// function may fall into it.
-    pub fn wrapped(&mut self, pc: u64, function: Function, records: &WrapperRecords) {
+    pub fn wrapped(&mut self, (pc, mode): Key, function: Function, records: &WrapperRecords) {
         let leave = self.asm.ops.new_dynamic_label();
-        self.entry((pc, Mode::Logged));
+        self.entry((pc, mode));
         if let Some(record) = &records.enter {
             self.record(record, top_of_stack());
         }
@@ -268,7 +268,7 @@ impl Emitter {
         self.jump_to((pc, Mode::Quiet));
 
         dynasm!(self.asm.ops; .arch x64; =>leave);
-        self.leaves.push((self.asm.here(), pc));
+        self.leaves.push((self.asm.here(), (pc, mode)));
         if let Some(record) = &records.leave {
             let skip = self.asm.ops.new_dynamic_label();
             if writes_only_if_it_succeeds(function) {
@@ -280,7 +280,14 @@ impl Emitter {
         if let Function::Resolver(wrapper) = function {
             self.ask(|resume| Exit::Resolved { function: wrapper, resume });
         }
-        self.guest_return(pc, Mode::Logged, 0);
+        self.guest_return(pc, mode, 0);
+    }
+
+    /// Code that goes on in another mode.
+    pub fn cross(&mut self, here: Key, gap: &Record, there: Key) {
+        self.entry(here);
+        self.record(gap, top_of_stack());
+        self.jump_to(there);
     }
 
     /// Asking takes long. Of what is written most is text, and most text is not a multiple of four bytes long: then it is no array of floats.

@@ -1,6 +1,7 @@
 //! Exits: the places where emitted code asks the supervisor, and what each wants to know.
 
 use crate::context::Mode;
+use crate::marks::Mark;
 use fpgrind_frontend_x86::Transfer;
 use fpgrind_wrappers::{OutputFunction, Wrapper};
 use std::collections::VecDeque;
@@ -28,6 +29,8 @@ pub enum Exit {
     Native { pc: u64 },
     /// An output function is entered: its arguments are to be written into the ring.
     Output { function: OutputFunction, resume: u64 },
+    /// A mark of fpgrind.h that tells or asks something; `next` is the address behind it.
+    Marked { mark: Mark, next: u64, resume: u64 },
     /// A system call that reads or writes memory is about to be made; `next` is the address behind it.
     Transfer { transfer: Transfer, next: u64, resume: u64 },
     /// An IFUNC resolver is about to return rax, the implementation of the function.
@@ -35,13 +38,15 @@ pub enum Exit {
 }
 
 /// The exits that every space has; the others count from their number on.
-const COMMON: [Exit; 6] = [
+const COMMON: [Exit; 8] = [
     Exit::Start,
     Exit::Syscall,
     Exit::BehindSyscall,
     Exit::RingFull,
     Exit::Miss(Mode::Quiet),
     Exit::Miss(Mode::Logged),
+    Exit::Miss(Mode::Skipped),
+    Exit::Miss(Mode::Outside),
 ];
 
 /// All exits; the guest names one by its number. Numbers are not used again, so exits of code that is gone can be forgotten.

@@ -27,11 +27,13 @@ mod keyboard;
 mod launch;
 mod log;
 mod mapped;
+mod marks;
 mod modules;
 mod movers;
 mod outputs;
 pub mod program;
 mod ring;
+mod selection;
 mod service;
 mod signals;
 mod storms;
@@ -46,6 +48,7 @@ mod wrapping;
 
 pub use launch::LaunchError as Error;
 pub use program::Program;
+pub use selection::Selection;
 pub use tracer::End;
 pub use translate::Logging;
 

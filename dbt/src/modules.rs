@@ -9,11 +9,13 @@ use fpgrind_wrappers::{
     wrapper,
 };
 use object::elf::STT_GNU_IFUNC;
-use object::{Object, ObjectSegment, ObjectSymbol, SymbolFlags};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolFlags};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 /// What is at a function's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,10 @@ pub struct Modules {
     functions: FxHashMap<u64, Function>,
     /// Code of the C library that moves the program's numbers about. It leaves records.
     moving: Vec<Range<u64>>,
+    /// By start: the file, and what must be subtracted from an address to get the file's own.
+    files: BTreeMap<u64, (Arc<Path>, u64)>,
+    /// Code that does nothing but lead to other modules'.
+    linkage: Vec<Range<u64>>,
 }
 
 /// A mapping of code.
@@ -105,6 +111,8 @@ impl Modules {
         self.loaded.retain(|start, loaded| loaded.end <= memory.start || memory.end <= *start);
         self.functions.retain(|pc, _| !memory.contains(pc));
         self.moving.retain(|code| code.end <= memory.start || memory.end <= code.start);
+        self.files.retain(|start, _| self.loaded.contains_key(start));
+        self.linkage.retain(|range| range.end <= memory.start || memory.end <= range.start);
     }
 
     /// Learns what a mapping of code is, and if something is logged what its functions are. A file that cannot be read or understood is a
@@ -131,6 +139,8 @@ impl Modules {
         if let Some(bias) = bias(&file, mapping) {
             module.bias = bias;
         }
+        self.files.insert(mapping.start, (mapping.name.as_path().into(), module.bias));
+        self.find_linkage(&file, &module);
         // A dynamic executable's own `log` is as likely a logger as a logarithm: there the C library's functions are
         // in the C library, and only names that compilers keep for themselves mean something. A static executable contains them.
         let is_static = !quiet && file.dynamic_symbols().next().is_none();
@@ -152,6 +162,28 @@ impl Modules {
             }
         }
         module
+    }
+
+    /// The procedure linkage table: `.plt`, `.plt.sec`, `.plt.got`, `.iplt`.
+    fn find_linkage(&mut self, file: &object::File, module: &Module) {
+        for section in file.sections() {
+            if section.name().is_ok_and(|name| name.starts_with(".plt") || name == ".iplt") {
+                let start = section.address().wrapping_add(module.bias);
+                self.linkage.push(start..start.saturating_add(section.size()));
+            }
+        }
+    }
+
+    /// Does the code here do nothing but lead to another module's?
+    pub fn is_linkage(&self, pc: u64) -> bool {
+        self.linkage.iter().any(|range| range.contains(&pc))
+    }
+
+    /// The file that the code here is from, and the address in the file's own addressing.
+    pub fn origin(&self, pc: u64) -> Option<(Arc<Path>, u64)> {
+        let (start, (file, bias)) = self.files.range(..=pc).next_back()?;
+        let loaded = self.loaded.get(start).filter(|loaded| pc < loaded.end);
+        loaded.map(|_| (file.clone(), pc.wrapping_sub(*bias)))
     }
 
     fn find_functions(&mut self, file: &object::File, module: &Module, found: Found) {

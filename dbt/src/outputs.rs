@@ -99,7 +99,7 @@ impl Service {
     }
 
     /// Writes a record as the guest would.
-    fn append(&self, record: &[u8]) {
+    pub(crate) fn append(&self, record: &[u8]) {
         self.hand_over_full();
         if !self.thread.memory.ring.append(record) {
             self.hand_over();

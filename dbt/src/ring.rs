@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Where the chunks lie behind the context. Emitted code looks up whether there is room where its cursor stands, in a table with a
 /// byte for each 64 KiB: not 0 in the last ones of a chunk, which are its slack.
-const CHUNKS_START: usize = 3 << 20;
+const CHUNKS_START: usize = 5 << 20;
 const CHUNK_BYTES: usize = ROOM + SLACK;
 pub const CHUNKS: usize = 3;
 const ROOM: usize = 512 << 10;

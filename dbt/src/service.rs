@@ -2,13 +2,13 @@
 //! the supervisor.
 
 use crate::cache::place_zone;
-use crate::context::{Context, Mode};
+use crate::context::Context;
 use crate::exits::{Exit, Key};
 use crate::log::Publisher;
 use crate::thread::{Space, Thread};
 use crate::translate::Translator;
 use crate::unwind::Unwinder;
-use fpgrind_analysis::log::Event;
+use fpgrind_analysis::log::{Event, gap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -107,6 +107,10 @@ impl Service {
                 self.output(function);
                 self.context().resume = resume;
             }
+            Exit::Marked { mark, next, resume } => {
+                self.marked(mark, next);
+                self.context().resume = resume;
+            }
             Exit::Transfer { transfer, next, resume } => {
                 self.transfer(transfer, next);
                 self.context().resume = resume;
@@ -126,7 +130,11 @@ impl Service {
     fn start(&self) {
         let tables = self.space().lock().tables.map_behind(self.thread.memory.address());
         self.guest_syscall(tables);
-        self.account(crate::tables::TABLES_BYTES as u64);
+        // They lie where part of the arena was mapped, which is accounted for.
+        if self.space().lock().is_partial() {
+            // What comes may have to be known again behind gaps.
+            self.append(&gap());
+        }
         self.go_on_at(self.thread.start, false);
     }
 
@@ -212,7 +220,7 @@ impl Service {
             return;
         }
         let Some(function) = t.function_left_at(context.leave) else { return };
-        t.translate((function, Mode::Logged), zone);
+        t.translate(function, zone);
         if let Some(leave) = t.leave_of(function) {
             context.leave = leave;
         }

@@ -29,8 +29,8 @@ pub struct Stubs {
     /// Goes on in the next chunk of the ring, at the address in the context where requests have theirs; guest rcx is spilled.
     pub next_chunk: u64,
     /// What the tables' empty slots lead to; the target is in rcx, guest rcx and rdx are spilled.
-    jump_miss: [u64; 2],
-    return_miss: [u64; 2],
+    jump_miss: [u64; Mode::ALL.len()],
+    return_miss: [u64; Mode::ALL.len()],
     /// Where the guest begins. The first instruction there does nothing, so that it can be stepped over.
     pub start: u64,
     end: u64,
@@ -104,7 +104,7 @@ pub fn assemble(start: u64) -> (Vec<u8>, Stubs) {
     stubs.syscall_end = asm.here();
     stubs.next_chunk = asm.here();
     next_chunk(&mut asm, stubs.request);
-    for mode in [Mode::Quiet, Mode::Logged] {
+    for mode in Mode::ALL {
         stubs.return_miss[mode as usize] = asm.here();
         // The return wrote this stub's address over the guest's return address before popping it.
         // A return to what is no call's return address finds it in the table of jumps.

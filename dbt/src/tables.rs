@@ -18,7 +18,7 @@ pub enum Lookup {
 /// Slots of a table; the index is the low 16 bits of the target, which takes one flag-free instruction.
 pub const TABLE_SLOTS: usize = 1 << 16;
 const TABLE_BYTES: usize = TABLE_SLOTS * 8;
-pub const TABLES_BYTES: usize = 4 * TABLE_BYTES;
+pub const TABLES_BYTES: usize = 2 * Mode::ALL.len() * TABLE_BYTES;
 
 const _: () = assert!(TABLES_BYTES == Kind::Tables.bytes());
 

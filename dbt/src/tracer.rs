@@ -3,7 +3,7 @@
 //! It runs on the thread that launched the guest, because ptrace wants that. Translation does not pass through here.
 
 use crate::arena::Arena;
-use crate::context::ThreadMemory;
+use crate::context::{Mode, ThreadMemory};
 use crate::launch::{self, Launched, registers, set_registers};
 use crate::log::Publisher;
 use crate::service::{Service, Statistics};
@@ -276,7 +276,7 @@ impl<'scope, 'env> Tracer<'scope, 'env> {
         let mut start = making.next;
         if making.keeps_stack {
             (context.quiet_end, context.leave, context.out) = birth.quiet;
-        } else {
+        } else if start.1 == Mode::Quiet {
             // Quiet mode ends at a place on the maker's stack.
             start.1 = process.space().lock().first_mode();
         }

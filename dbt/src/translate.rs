@@ -1,6 +1,7 @@
 //! The translator: from a guest address to code in the cache, and from code in the cache to where the guest stands.
 
 mod batch;
+mod chosen;
 
 use crate::blocks::{Blocks, Chain, Link, PAGE_SHIFT};
 use crate::cache::{CodeCache, Room};
@@ -12,12 +13,15 @@ use crate::emit::{Emitter, Interrupted, Record};
 use crate::exits::{Exits, Key};
 use crate::guest::Guest;
 use crate::log::Publisher;
+use crate::marks::has_regions;
 use crate::modules::{Loaded, Modules};
+use crate::selection::Selection;
 use crate::tables::{Lookup, Tables};
 use crate::thread::Thread;
+use chosen::Choice;
 use fpgrind_analysis::log::Event;
 use fpgrind_frontend_x86::{LiftOptions, filled_by_kernel, lift, lift_loop};
-use fpgrind_ir::Block;
+use fpgrind_ir::{Block, keep_settings};
 use fpgrind_wrappers::{Named, Wrapper};
 use iced_x86::{Instruction, InstructionInfoFactory};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -42,6 +46,8 @@ pub struct Logging {
     pub inside_math: bool,
     /// What the user says of functions.
     pub named: Option<&'static Named>,
+    /// Which code the user wants analysed; without it, all.
+    pub selection: Option<&'static dyn Selection>,
 }
 
 pub struct Translator {
@@ -54,12 +60,18 @@ pub struct Translator {
     /// The threads that run code of this space.
     pub residents: Vec<Arc<Thread>>,
     logging: Option<Logging>,
+    /// The program bounds what is to be analysed.
+    has_regions: bool,
     blocks: Blocks,
     copies: Copies,
     /// Where translations of system calls go on, and what guest code that is.
     continuations: FxHashMap<u64, Key>,
-    /// Where quiet mode ends, and for which wrapped function.
-    leaves: FxHashMap<u64, u64>,
+    /// Where quiet mode ends, and for which wrapped function, called in which mode.
+    leaves: FxHashMap<u64, Key>,
+    /// What the user's selection says of code.
+    choices: FxHashMap<u64, Choice>,
+    /// The modes whose tables are in use.
+    modes: Vec<Mode>,
     carriers: Carriers,
     /// What the table of jumps has entries for.
     jump_entries: FxHashSet<Key>,
@@ -82,7 +94,8 @@ impl Translator {
         logging: Option<Logging>,
         publisher: Publisher,
     ) -> Translator {
-        let translator = Translator {
+        let has_regions = logging.is_some() && has_regions(guest.tid);
+        let mut translator = Translator {
             guest,
             tables,
             cache,
@@ -91,10 +104,13 @@ impl Translator {
             publisher,
             residents: Vec::new(),
             logging,
+            has_regions,
             blocks: Blocks::default(),
             copies: Copies::default(),
             continuations: FxHashMap::default(),
             leaves: FxHashMap::default(),
+            choices: FxHashMap::default(),
+            modes: vec![Mode::Quiet],
             carriers: Carriers::default(),
             jump_entries: FxHashSet::default(),
             far_jumps: FxHashMap::default(),
@@ -103,6 +119,7 @@ impl Translator {
             marked: None,
             spare: None,
         };
+        translator.modes.extend(Some(translator.first_mode()).filter(|mode| *mode != Mode::Quiet));
         translator.reset_tables();
         translator
     }
@@ -121,10 +138,13 @@ impl Translator {
             publisher: self.publisher.clone(),
             residents,
             logging: self.logging,
+            has_regions: self.has_regions,
             blocks: self.blocks.clone(),
             copies: self.copies.clone(),
             continuations: self.continuations.clone(),
             leaves: self.leaves.clone(),
+            choices: self.choices.clone(),
+            modes: self.modes.clone(),
             carriers: self.carriers.clone(),
             jump_entries: self.jump_entries.clone(),
             far_jumps: self.far_jumps.clone(),
@@ -142,7 +162,17 @@ impl Translator {
 
     /// The mode that the program starts in.
     pub fn first_mode(&self) -> Mode {
-        if self.is_logging() { Mode::Logged } else { Mode::Quiet }
+        match self.logging {
+            None => Mode::Quiet,
+            Some(_) if self.has_regions => Mode::Outside,
+            Some(Logging { selection: Some(selection), .. }) if selection.begins_outside() => Mode::Outside,
+            Some(_) => Mode::Logged,
+        }
+    }
+
+    /// Is there code that is not to be analysed?
+    pub fn is_partial(&self) -> bool {
+        self.has_regions || self.logging.is_some_and(|logging| logging.selection.is_some())
     }
 
     pub fn is_logging(&self) -> bool {
@@ -155,15 +185,15 @@ impl Translator {
     }
 
     /// The wrapped function whose quiet mode ends at this code of ours.
-    pub fn function_left_at(&self, address: u64) -> Option<u64> {
+    pub fn function_left_at(&self, address: u64) -> Option<Key> {
         self.leaves.get(&address).copied()
     }
 
     /// Where quiet mode ends for a wrapped function.
-    pub fn leave_of(&self, function: u64) -> Option<u64> {
+    pub fn leave_of(&self, function: Key) -> Option<u64> {
         let generation = self.cache.generation;
         let current = |address: &u64| self.cache.zone_at(*address).is_some_and(|zone| zone.generation == generation);
-        self.leaves.iter().find(|(address, pc)| **pc == function && current(address)).map(|(address, _)| *address)
+        self.leaves.iter().find(|(address, of)| **of == function && current(address)).map(|(address, _)| *address)
     }
 
     pub fn entry(&self, key: Key) -> Option<u64> {
@@ -239,7 +269,7 @@ impl Translator {
     pub fn interrupted_at(&mut self, address: u64) -> Option<(Interrupted, Mode)> {
         let zone = self.cache.index_of_zone_at(address)?;
         let (key, entry, _) = self.blocks.at(zone, address)?;
-        if key.1 == Mode::Logged && self.modules.function(key.0).is_some() {
+        if self.is_of_ours(key) {
             return Some((Interrupted::Between, key.1));
         }
         if self.marked.as_ref().is_none_or(|(known, _)| *known != entry) {
@@ -278,6 +308,7 @@ impl Translator {
     pub fn invalidate(&mut self, memory: Range<u64>) {
         self.guest.forget_code(&memory);
         self.modules.forget(&memory);
+        self.choices.retain(|pc, _| !memory.contains(pc));
         self.marked = None;
         let forgotten = self.blocks.forget(memory);
         self.unlink(forgotten);
@@ -323,12 +354,13 @@ impl Translator {
 
     /// Makes all indirect branches ask.
     fn reset_tables(&self) {
+        self.modes.iter().for_each(|mode| self.reset_tables_of(*mode));
+    }
+
+    fn reset_tables_of(&self, mode: Mode) {
         let Some(zone) = self.cache.zones.first() else { return };
-        let modes: &[Mode] = if self.logging.is_some() { &[Mode::Quiet, Mode::Logged] } else { &[Mode::Quiet] };
-        for mode in modes {
-            for lookup in [Lookup::Jump, Lookup::Return] {
-                self.tables.fill(*mode, lookup, zone.stubs.miss(*mode, lookup));
-            }
+        for lookup in [Lookup::Jump, Lookup::Return] {
+            self.tables.fill(mode, lookup, zone.stubs.miss(mode, lookup));
         }
     }
 
@@ -371,13 +403,14 @@ impl Translator {
 
     /// The block at a place, and the pages that it lies on.
     fn decode(&mut self, (pc, mode): Key, volatile: bool) -> (Decoded, Range<u64>) {
-        let decoded = if volatile {
+        let mut decoded = if volatile {
             let mut bytes = [0; VOLATILE_BLOCK_BYTES];
             let read = self.guest.read_volatile_code(pc, &mut bytes);
             decode(pc, &bytes[..read], mode, Writes::EndBlocks, &mut self.infos)
         } else {
             self.decode_stable(pc, mode)
         };
+        self.cut(&mut decoded, mode);
         let end = pc + decoded.bytes.len() as u64;
         (decoded, pc >> PAGE_SHIFT..(end >> PAGE_SHIFT) + 1)
     }
@@ -418,8 +451,8 @@ impl Translator {
         };
         // How a program computes is set by functions of the C library: fesetround and the like. And most system calls are made there.
         let counts = || decoded.sets_rounding() || filled_by_kernel(&decoded.instrs).is_some();
-        let quiet = self.modules.at(first).is_some_and(|module| module.quiet);
-        let moves = self.modules.is_moving(first);
+        let quiet = mode != Mode::Logged || self.modules.at(first).is_some_and(|module| module.quiet);
+        let moves = mode == Mode::Logged && self.modules.is_moving(first);
         if mode == Mode::Quiet || quiet && !moves && !counts() {
             return Vec::new();
         }
@@ -431,6 +464,10 @@ impl Translator {
         };
         let options = LiftOptions { check: logging.check, constants: &constants, carriers, loads };
         let block = lift(&decoded.instrs, &options);
+        if mode != Mode::Logged {
+            let settings = keep_settings(block);
+            return if settings.record == 0 { Vec::new() } else { vec![settings] };
+        }
         if block.record == 0 {
             return Vec::new();
         }

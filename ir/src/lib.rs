@@ -96,6 +96,6 @@ pub use block::{
 };
 pub use operator::{MAX_ARITY, Operator};
 pub use parse::{ParseError, parse_block};
-pub use passes::{MAX_RECORD, assign_slots, eliminate_dead, share_record};
+pub use passes::{MAX_RECORD, assign_slots, eliminate_dead, keep_settings, share_record};
 pub use types::{GRANULE, MAX_OUT, Place, Reg, Type, X87_INDEFINITE};
 pub use verify::{VerifyError, verify};

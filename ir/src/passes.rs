@@ -62,6 +62,14 @@ fn keep(block: Block, needed: &[bool]) -> Block {
     Block { instrs, stmts: kept, record }
 }
 
+/// Of a finished block, what it does to how others compute: the modes of rounding that it sets. For code that is not analysed.
+pub fn keep_settings(block: Block) -> Block {
+    let sets = |op: &Op| matches!(op, Op::SetMxcsr { .. } | Op::SetX87Control { .. });
+    let mut needed: Vec<bool> = block.stmts.iter().map(|stmt| sets(&stmt.op)).collect();
+    add_uses(&block, &mut needed);
+    assign_slots(verified(keep(block, &needed)))
+}
+
 /// A loop that is run through several times in one block, and may be left before. Block `n` says what happens if it is left after `n + 1`
 /// times; all begin with the same statements, of which `common[n]` belong to those times. Since it is not known from the start when
 /// the loop will be left, all write the same record, only not to the same end: each time has a part of it to itself.

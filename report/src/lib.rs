@@ -15,8 +15,10 @@ mod look;
 mod merge;
 mod names;
 mod numbers;
+mod patterns;
 mod ranges;
 mod sarif;
+mod select;
 mod suppress;
 mod symbolise;
 mod text;
@@ -26,6 +28,7 @@ pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;
 pub use limit::exceeding;
 pub use look::Look;
+pub use select::Selection;
 pub use suppress::{Suppressions, entries_for};
 pub use symbolise::{Site, Sites};
 

@@ -1,14 +1,13 @@
 //! Causes that the user knows of and does not want to hear of again.
 //!
 //! A file has an entry a line: one or more `FIELD:PATTERN`, all of which must fit. The fields are `function`, `file`, `module`,
-//! `line` and `id`. In a pattern `*` stands for anything and `?` for one character; quotes hold blanks together. A line is a number or two
-//! (`10-20`). A function fits with or without its parameters, a file or module by its name or by the end of its path. What follows `#` is a
-//! comment.
+//! `line` and `id`. Quotes hold a pattern's blanks together. A line is a number or two (`10-20`). What follows `#` is a comment.
 //!
 //! Suppressed causes stay in report.json and report.sarif, marked. The texts leave them out and count them, together with
 //! the results that are wrong for no other reason.
 
 use crate::numbers::counted;
+use crate::patterns::{function_fits, glob, path_fits};
 use crate::{Report, Site, ids, names};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -128,45 +127,13 @@ fn pattern(text: &str) -> Result<(String, &str), String> {
 impl Test {
     fn fits(&self, site: &Site, id: &str) -> bool {
         match self {
-            Test::Function(pattern) => site.function.as_ref().is_some_and(|function| {
-                let bare = function.split('(').next().unwrap_or(function);
-                glob(pattern, function) || glob(pattern, bare)
-            }),
+            Test::Function(pattern) => site.function.as_ref().is_some_and(|function| function_fits(pattern, function)),
             Test::File(pattern) => site.file.as_ref().is_some_and(|file| path_fits(pattern, file)),
             Test::Module(pattern) => site.module.as_ref().is_some_and(|module| path_fits(pattern, module)),
             Test::Line(first, last) => site.line.is_some_and(|line| (*first..=*last).contains(&line)),
             Test::Id(pattern) => glob(pattern, id),
         }
     }
-}
-
-fn path_fits(pattern: &str, path: &Path) -> bool {
-    let whole = path.to_string_lossy();
-    glob(pattern, &whole) || glob(&format!("*/{pattern}"), &whole)
-}
-
-/// Whether a text fits a pattern: what the last `*` covers grows until the rest fits.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(wanted) if *wanted == '?' || *wanted == text[t] => (p, t) = (p + 1, t + 1),
-            _ => match star {
-                Some((at, covered)) => {
-                    star = Some((at, covered + 1));
-                    (p, t) = (at + 1, covered + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|rest| *rest == '*')
 }
 
 /// Entries for all causes that are not suppressed yet, to be put into a file.

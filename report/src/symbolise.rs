@@ -212,7 +212,7 @@ fn find_symbol(loader: &Loader, probe: u64, site: &mut Site) -> bool {
 }
 
 /// Only what begins like a mangled name is one: a C++ function called `d` is not a `double`.
-fn demangled(name: &str) -> String {
+pub(crate) fn demangled(name: &str) -> String {
     if !name.starts_with('_') {
         return name.to_owned();
     }
@@ -220,7 +220,7 @@ fn demangled(name: &str) -> String {
 }
 
 /// The readers of a module: of its separate debug information, if there is such, and of its own.
-fn load(path: &Path) -> Vec<Loader> {
+pub(crate) fn load(path: &Path) -> Vec<Loader> {
     let separate = separate_debug_file(path).and_then(|file| Loader::new(file).ok());
     separate.into_iter().chain(Loader::new(path).ok()).collect()
 }

@@ -168,7 +168,7 @@ pub fn analyse(command: &[PathBuf], places: &[(u64, Type)]) -> (Vec<Option<Shado
         .unwrap_or_else(|error| panic!("{error}"));
     let mut analysis = Analysis::new(Config { threshold: 0.0, ..Config::default() });
     let mut shadows = Vec::new();
-    let logging = Logging { check: true, discard: false, inside_math: false, named: None };
+    let logging = Logging { check: true, discard: false, inside_math: false, named: None, selection: None };
     let options = Options { logging: Some(logging), ..Options::default() };
     let ran = fpgrind_dbt::run(&program, &options, |event| {
         // When the process ends its shadows go with it.

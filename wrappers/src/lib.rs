@@ -20,8 +20,8 @@ pub use changes::{AllocatedAt, Change, change, moves_elements};
 pub use math::{Argument, At, Kind, Math, Outcome, is_extension, is_reserved, math};
 pub use named::Named;
 pub use outputs::{
-    Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, mapped, output, output_call,
-    written,
+    Format, OUTPUT_NAMES, OutputFunction, Passing, Shows, bytes_shown, foreign_output, mapped, marked, output,
+    output_call, written,
 };
 pub use quiet::{
     is_go_runtime_function, is_math_module, is_quiet_module, is_runtime_function, is_runtime_module, is_static_writer,

@@ -62,6 +62,7 @@ impl OutputFunction {
 
 /// The names of the output functions, by number.
 pub const OUTPUT_NAMES: &[&str] = &[
+    "FPGRIND_OUTPUT",
     "printf",
     "fprintf",
     "dprintf",
@@ -134,6 +135,11 @@ pub const OUTPUT_NAMES: &[&str] = &[
     "MPI_Allreduce",
     "MPI_File_write_at",
 ];
+
+/// The number of what a program marks as a result, by FPGRIND_OUTPUT.
+pub fn marked() -> u32 {
+    OUTPUT_NAMES.iter().position(|name| *name == "FPGRIND_OUTPUT").map_or(u32::MAX, |number| number as u32)
+}
 
 /// The number of what system calls write.
 pub fn written() -> u32 {

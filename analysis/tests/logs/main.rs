@@ -2,6 +2,7 @@
 
 mod allocation;
 mod corrupted_logs;
+mod gaps;
 mod guests;
 mod known_answers;
 mod lanes;

@@ -1,12 +1,13 @@
 //! The ways out of a block: links, lookups, calls, returns, system calls.
 
-use super::{Cold, Emitter, Interrupted, TableEntry};
+use super::{Cold, Emitter, Interrupted, Record, TableEntry, top_of_stack};
 use crate::context::{Mode, at};
 use crate::decode::{Decoded, End};
 use crate::exits::{Exit, Key};
+use crate::marks::Mark;
 use crate::tables::{Lookup, table};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_frontend_x86::{Memory, filled_by_kernel, transfer};
+use fpgrind_frontend_x86::{Direction, Memory, filled_by_kernel, transfer};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// rcx and rdx, while the target of an indirect branch is looked up.
@@ -61,9 +62,10 @@ impl Emitter {
             }
             End::Return { extra } => return self.guest_return(pc, mode, extra),
             End::Syscall { next } => {
-                if mode == Mode::Logged
+                if mode != Mode::Quiet
                     && filled_by_kernel(&decoded.instrs).is_none()
                     && let Some(transfer) = transfer(&decoded.instrs)
+                    && (mode == Mode::Logged || transfer.direction == Direction::Out)
                 {
                     self.mark(Interrupted::Between);
                     let skip = self.asm.ops.new_dynamic_label();
@@ -82,6 +84,16 @@ impl Emitter {
                 self.guest_rcx(next);
                 next
             }
+            End::Mark { mark, next } => {
+                self.mark(Interrupted::Between);
+                match mark {
+                    Mark::Begin if mode == Mode::Outside => return self.go_on_in(Mode::Logged, next),
+                    Mark::End if mode != Mode::Outside => return self.go_on_in(Mode::Outside, next),
+                    Mark::Begin | Mark::End => return self.jump_to((next, mode)),
+                    Mark::Output(_) | Mark::Error(_) => self.ask(|resume| Exit::Marked { mark, next, resume }),
+                }
+                next
+            }
             End::Native(pc) => {
                 return self.ask(|_| Exit::Native { pc });
             }
@@ -89,6 +101,12 @@ impl Emitter {
         if falls_to != Some(next) {
             self.jump_to((next, mode));
         }
+    }
+
+    /// The way out of a block behind which what is logged changes.
+    fn go_on_in(&mut self, mode: Mode, next: u64) {
+        self.record(&Record::of_gap(next), top_of_stack());
+        self.jump_to((next, mode));
     }
 
     /// The way out of a block whose last instruction is translated elsewhere.

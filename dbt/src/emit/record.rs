@@ -4,7 +4,8 @@ use super::fields::{Field, What, coalesce};
 use super::{Cold, Emitter, Interrupted};
 use crate::context::{Mode, at};
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use fpgrind_ir::{Block, Op, Place, Reg, Stmt, When};
+use fpgrind_analysis::log::{GAP, GAP_BYTES};
+use fpgrind_ir::{Block, GuestInstr, Op, Place, Reg, Stmt, When};
 use iced_x86::{Code, EncodingKind, Instruction, MemoryOperand, Register};
 
 /// The record that a block writes.
@@ -29,6 +30,14 @@ impl Record {
         let shorter =
             blocks.iter().map(|block| ShorterRecord { number: number(block), length: block.record }).collect();
         Some(Record { number: number(&block), block, shorter })
+    }
+}
+
+impl Record {
+    /// Says that logging stops or goes on here.
+    pub fn of_gap(pc: u64) -> Record {
+        let block = Block { instrs: vec![GuestInstr { pc, len: 0 }], record: GAP_BYTES as u16, ..Block::default() };
+        Record { number: GAP, block, shorter: Vec::new() }
     }
 }
 

@@ -6,8 +6,9 @@ use crate::blocks::{Chain, Link, PAGE_SHIFT};
 use crate::context::Mode;
 use crate::copies::Copy;
 use crate::decode::{Decoded, End};
-use crate::emit::{Emitter, TableEntry, WrapperRecords};
+use crate::emit::{Emitter, Record, TableEntry, WrapperRecords};
 use crate::exits::Key;
+use crate::marks::Mark;
 use crate::wrapping::wrapper_blocks;
 use std::collections::VecDeque;
 
@@ -136,7 +137,7 @@ impl Translator {
             return false;
         }
         let (pc, mode) = key;
-        let wrapped = mode == Mode::Logged && self.modules.function(pc).is_some();
+        let wrapped = self.is_of_ours(key);
         let Some(copy) = self.copies.around(key).filter(|_| !wrapped) else { return true };
         if !copy.begins_instruction(pc).unwrap_or_else(|| self.begins_instruction(copy.start, pc)) {
             return true;
@@ -158,12 +159,16 @@ impl Translator {
         loop {
             let full = batch.emitter.asm.here() - batch.start > BATCH_BYTES;
             *budget = if full { 0 } else { budget.saturating_sub(1) };
-            if mode == Mode::Logged
-                && let Some(function) = self.modules.function(pc)
-            {
+            if let Some(there) = self.crossing((pc, mode)) {
+                batch.emitter.cross((pc, mode), &Record::of_gap(pc), there);
+                pages.push(pc >> PAGE_SHIFT);
+                queue.push_back(there);
+                break;
+            }
+            if let Some(function) = self.wrapped((pc, mode)) {
                 let [enter, leave] =
                     wrapper_blocks(pc, function).map(|block| self.announce(block.into_iter().collect()));
-                batch.emitter.wrapped(pc, function, &WrapperRecords { enter, leave });
+                batch.emitter.wrapped((pc, mode), function, &WrapperRecords { enter, leave });
                 pages.push(pc >> PAGE_SHIFT);
                 queue.push_back((pc, Mode::Quiet));
                 break;
@@ -266,6 +271,8 @@ impl End {
     fn successors(&self) -> (Option<u64>, [Option<u64>; 2]) {
         match *self {
             End::Next(next) | End::Syscall { next } | End::IndirectCall { next } => (Some(next), [None, None]),
+            End::Mark { mark: Mark::Begin | Mark::End, .. } => (None, [None, None]),
+            End::Mark { next, .. } => (Some(next), [None, None]),
             End::Jump(target) => (Some(target), [None, None]),
             End::Branch { taken, next } => (Some(next), [Some(taken), None]),
             End::TwoBranches { first, taken, next } => (Some(next), [Some(taken), Some(first)]),
