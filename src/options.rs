@@ -92,6 +92,10 @@ pub struct Options {
     #[arg(long, value_name = "PATTERN")]
     pub stop_at: Vec<String>,
 
+    /// Memory that the analysis may take, with K, M or G: when it is short, histories of numbers are
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "2G")]
+    pub memory: u64,
+
     /// Child processes to look into: none, those forked until they execute another program, or all
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FollowChildren::Fork)]
     pub follow_children: FollowChildren,
@@ -231,7 +235,13 @@ impl Options {
 
     pub fn analysis(&self) -> Config {
         let real = self.real.into();
-        Config { real, precision: self.precision, threshold: self.threshold, max_depth: self.max_depth.into() }
+        Config {
+            real,
+            precision: self.precision,
+            threshold: self.threshold,
+            max_depth: self.max_depth.into(),
+            memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
+        }
     }
 }
 
@@ -275,13 +285,12 @@ pub fn bits_of_error(text: &str) -> Result<f64, String> {
 
 /// `65536`, `64K`, `1M`.
 fn bytes(text: &str) -> Result<u64, String> {
-    let (digits, unit) = match text.strip_suffix('K').map(|digits| (digits, 1 << 10)) {
-        Some(kibibytes) => kibibytes,
-        None => text.strip_suffix('M').map_or((text, 1), |digits| (digits, 1 << 20)),
-    };
+    let units = [('K', 1 << 10), ('M', 1 << 20), ('G', 1 << 30)];
+    let unit = units.iter().find_map(|(letter, unit)| Some((text.strip_suffix(*letter)?, *unit)));
+    let (digits, unit) = unit.unwrap_or((text, 1));
     let number: Option<u64> = digits.parse().ok().filter(|_| digits.bytes().all(|digit| digit.is_ascii_digit()));
     let bytes = number.and_then(|number| number.checked_mul(unit)).filter(|bytes| *bytes > 0);
-    bytes.ok_or_else(|| "it must be a number of bytes, such as 65536, 64K or 1M".into())
+    bytes.ok_or_else(|| "it must be a number of bytes, such as 65536, 64K, 1M or 2G".into())
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ pub struct Shadow {
 impl<R: Real> Consumer<R> {
     fn new(config: Config) -> Consumer<R> {
         Consumer {
-            guests: Guests::new(),
+            guests: Guests::new(config.memory / 4),
             programs: FxHashMap::default(),
             books: Books {
                 operations: Operations::new(&config),

@@ -81,7 +81,7 @@ impl DoubleDouble {
 
     #[inline(always)]
     fn is_double(&self) -> bool {
-        self.lo == 0.0 && self.err == 0.0
+        self.lo == 0.0 && self.err == 0.0 && self.big.is_none()
     }
 
     #[inline(always)]
@@ -98,7 +98,7 @@ impl DoubleDouble {
             return Some(DoubleDouble::double(if sum == 0.0 { sum } else { hi }));
         }
         // Infinite on the way, or NaN.
-        (hi - hi == 0.0).then(|| DoubleDouble::new(hi, lo, err))
+        hi.is_finite().then(|| DoubleDouble::new(hi, lo, err))
     }
 
     #[inline(always)]
@@ -106,7 +106,8 @@ impl DoubleDouble {
         let product = a.hi * b.hi;
         if !is_safe(product) {
             // The zeros among them have the right sign.
-            let is_zero = (a.hi == 0.0 && a.err == 0.0 || b.hi == 0.0 && b.err == 0.0) && product == 0.0;
+            let is_zero = |real: &DoubleDouble| real.hi == 0.0 && real.err == 0.0;
+            let is_zero = (is_zero(a) || is_zero(b)) && product == 0.0 && a.err + b.err < f64::INFINITY;
             return is_zero.then(|| DoubleDouble::double(product));
         }
         let rest = f64::mul_add(a.hi, b.hi, -product);
@@ -189,7 +190,7 @@ impl DoubleDouble {
             }
             return value;
         }
-        if args.iter().any(|arg| arg.err > arg.hi.abs() * LITTLE) {
+        if !args.iter().all(|arg| arg.err.is_finite() && arg.err <= arg.hi.abs() * LITTLE) {
             // What a function does between here and there is not known.
             value.err = f64::INFINITY;
             return value;
@@ -197,9 +198,11 @@ impl DoubleDouble {
         for (number, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.is_double()) {
             // The two doubles may be too far apart for one number of these digits.
             let err = arg.err + arg.hi.abs() * f64::exp2(1.0 - precision as f64);
-            if let Some(growth) = growth(operator, args, number, value.hi) {
-                let grown = growth * err * (1.0 + 1e-3);
-                value.err = if grown.is_finite() { (value.err + grown) * SLACK } else { f64::INFINITY };
+            if let Some(grown) = grown(operator, args, number, value.hi, err) {
+                let grown = grown * (1.0 + 1e-3) + f64::from_bits(8);
+                // A change that is not small may do anything.
+                let is_small = grown <= value.hi.abs() * LITTLE;
+                value.err = if is_small { (value.err + grown) * SLACK } else { f64::INFINITY };
                 continue;
             }
             let mut moved = exact.clone();
@@ -207,7 +210,8 @@ impl DoubleDouble {
             moved[number] = Mpfr::apply(Operator::Add, &[&exact[number], &err]);
             let moved = Mpfr::apply(operator, &moved.iter().collect::<Vec<_>>());
             let moved = Mpfr::apply(Operator::Sub, &[&moved, &result]).to_f64().abs();
-            value.err = if moved.is_finite() { (value.err + moved * (1.0 + 1e-3)) * SLACK } else { f64::INFINITY };
+            let is_small = moved <= value.hi.abs() * LITTLE;
+            value.err = if is_small { (value.err + moved * (1.0 + 1e-3)) * SLACK } else { f64::INFINITY };
         }
         value
     }
@@ -238,22 +242,22 @@ impl DoubleDouble {
     }
 }
 
-/// How many times as large a small change of an argument is in the result, at most; nothing if that is not known.
-fn growth(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64) -> Option<f64> {
+/// What a small change of an argument does to the result, at most; nothing if that is not known.
+fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64, change: f64) -> Option<f64> {
     let x = args[number].hi;
     Some(match (operator, number) {
-        (Operator::Sin | Operator::Cos | Operator::Atan | Operator::Tanh | Operator::Asinh | Operator::Erf, 0) => 1.2,
-        (Operator::Exp, 0) => result.abs(),
-        (Operator::Exp2, 0) => result.abs(),
-        (Operator::Expm1, 0) => result.abs() + 1.0,
-        (Operator::Log, 0) => 1.0 / x.abs(),
-        (Operator::Log2, 0) => 1.5 / x.abs(),
-        (Operator::Log10, 0) => 0.5 / x.abs(),
-        (Operator::Log1p, 0) => 1.0 / (1.0 + x).abs(),
-        (Operator::Tan, 0) => 1.0 + result * result,
-        (Operator::Pow, 0) => (args[1].hi * result / x).abs(),
-        (Operator::Pow, 1) => (args[0].hi.ln() * result).abs() + U,
-        (Operator::Hypot, _) => 1.0,
+        (Operator::Sin | Operator::Cos | Operator::Atan | Operator::Tanh | Operator::Asinh, 0) => change,
+        (Operator::Erf, 0) => 1.2 * change,
+        (Operator::Exp | Operator::Exp2, 0) => result.abs() * change,
+        (Operator::Expm1, 0) => (result.abs() + 1.0) * change,
+        (Operator::Log, 0) => change / x.abs(),
+        (Operator::Log2, 0) => 1.5 * (change / x.abs()),
+        (Operator::Log10, 0) => 0.5 * (change / x.abs()),
+        (Operator::Log1p, 0) => change / (1.0 + x).abs(),
+        (Operator::Tan, 0) => (1.0 + result * result) * change,
+        (Operator::Pow, 0) => (args[1].hi * result).abs() * (change / x.abs()),
+        (Operator::Pow, 1) => (args[0].hi.ln() * result).abs() * change,
+        (Operator::Hypot, _) => change,
         _ => return None,
     })
 }
@@ -416,7 +420,7 @@ fn is_near_tie(value: f64) -> bool {
     const MIDDLE: u64 = 1 << 28;
     let bits = value.to_bits();
     let is_common = (bits >> 52 & 0x7ff).wrapping_sub(1023 - 126) < 253;
-    (bits & BELOW).abs_diff(MIDDLE) <= 2 || !is_common && value != 0.0 && value - value == 0.0
+    (bits & BELOW).abs_diff(MIDDLE) <= 2 || !is_common && value != 0.0 && value.is_finite()
 }
 
 /// A float of any other format.

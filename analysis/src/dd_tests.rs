@@ -10,7 +10,8 @@ fn exact(value: &DoubleDouble) -> Mpfr {
 
 /// How far a double-double is from the number that it stands for, in multiples of its bound.
 fn is_within_bound(value: &DoubleDouble, truth: &Mpfr) -> bool {
-    if value.err == f64::INFINITY {
+    // It says of itself that it does not know.
+    if !value.err.is_finite() {
         return true;
     }
     if value.is_nan() || truth.is_nan() {
@@ -81,7 +82,10 @@ proptest! {
                     prop_assert_eq!(distance, 0, "{} {:?}", operator.name(), ours);
                 }
             }
-            values.push((ours, truth));
+            // What is no double-double has as many digits as MPFR was given, not as many as the truth.
+            if ours.big.is_none() {
+                values.push((ours, truth));
+            }
         }
     }
 

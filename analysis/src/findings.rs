@@ -163,6 +163,10 @@ pub struct Totals {
     pub lost_shadows: u64,
     /// Calls of library functions whose results were far from what the name promises: taken as they are.
     pub misnamed_calls: u64,
+    /// Decisions about errors that even the longest trace could not settle: see `--real`.
+    pub undecided: u64,
+    /// How often histories or floats in memory were given up for want of memory.
+    pub given_up: u64,
     /// Records that could not be read, whereupon the rest of their chunk is skipped, and announcements that made no sense.
     pub corrupt_records: u64,
     /// Bytes of log skipped for that reason.

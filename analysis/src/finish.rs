@@ -16,6 +16,8 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     let candidates = candidates(&books);
     let Books { mut operations, spots, locations, mut totals, check_failures, .. } = books;
     totals.operations = operations.count;
+    totals.undecided = operations.unsettled;
+    totals.given_up = operations.nodes.shortened + operations.sets.refused + guests.refused();
     (totals.processes, totals.threads) = (guests.processes_begun, guests.threads_begun);
     let precision = operations.precision();
     let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();

@@ -17,7 +17,7 @@ const TELLING_BITS: u32 = 12;
 pub fn is_telling(ty: Type, bits: u128) -> bool {
     match decode(ty, bits).kind {
         Kind::Finite { significand, exponent } => {
-            let digits = u64::BITS - significand.trailing_zeros();
+            let digits = u128::BITS - significand.trailing_zeros();
             digits > TELLING_BITS && exponent < digits.into()
         }
         Kind::Nan | Kind::Infinite | Kind::Zero => false,

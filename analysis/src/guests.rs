@@ -70,11 +70,12 @@ pub struct Guests {
 pub struct Unknown;
 
 impl Guests {
-    pub fn new() -> Guests {
+    /// With so many bytes for what is known of their memories.
+    pub fn new(bytes: usize) -> Guests {
         Guests {
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
-            pages: Pages::default(),
+            pages: Pages::new(bytes),
             processes_begun: 0,
             threads_begun: 0,
         }
@@ -158,6 +159,11 @@ impl Guests {
         memory.copy(to, from.start, length, nodes);
         memory.clear(from.start, length);
         Ok(())
+    }
+
+    /// How often a float in memory was given up because there were too many.
+    pub fn refused(&self) -> u64 {
+        self.pages.refused()
     }
 
     /// Calls a function with each node that shadows something.

@@ -22,16 +22,28 @@ pub struct Sets {
     numbers: FxHashMap<Rc<[u32]>, Influences>,
     unions: FxHashMap<(Influences, Influences), Influences>,
     extended: FxHashMap<(Influences, u32), Influences>,
+    /// Bytes that they take, and may take.
+    bytes: usize,
+    most: usize,
+    /// How often a set was not made.
+    pub refused: u64,
 }
 
+/// What a set costs beside its members: two entries in tables.
+const ENTRY: usize = 64;
+
 impl Sets {
-    pub fn new() -> Sets {
+    /// In about so many bytes.
+    pub fn new(most: usize) -> Sets {
         let empty: Rc<[u32]> = Rc::from([]);
         Sets {
             members: vec![empty.clone()],
             numbers: FxHashMap::from_iter([(empty, Influences::NONE)]),
             unions: FxHashMap::default(),
             extended: FxHashMap::default(),
+            bytes: 0,
+            most,
+            refused: 0,
         }
     }
 
@@ -44,9 +56,9 @@ impl Sets {
         if let Some(extended) = self.extended.get(&(set, candidate)) {
             return *extended;
         }
-        let single = self.intern(vec![candidate]);
+        let Some(single) = self.intern(vec![candidate]) else { return set };
         let extended = self.union(set, single);
-        self.extended.insert((set, candidate), extended);
+        self.remember(|sets| sets.extended.insert((set, candidate), extended));
         extended
     }
 
@@ -64,20 +76,37 @@ impl Sets {
         let mut all = [self.members(a), self.members(b)].concat();
         all.sort_unstable();
         all.dedup();
-        let union = self.intern(all);
-        self.unions.insert(key, union);
+        // Without memory some influences are forgotten, and no cause is invented.
+        let larger = if self.members(a).len() < self.members(b).len() { b } else { a };
+        let union = self.intern(all).unwrap_or(larger);
+        self.remember(|sets| sets.unions.insert(key, union));
         union
     }
 
-    fn intern(&mut self, sorted: Vec<u32>) -> Influences {
+    /// What was found once is not computed again, unless there is too much of it.
+    fn remember<T>(&mut self, insert: impl FnOnce(&mut Sets) -> T) {
+        if (self.unions.len() + self.extended.len()) * ENTRY > self.most {
+            self.unions.clear();
+            self.extended.clear();
+        }
+        insert(self);
+    }
+
+    /// The set of these, unless there is no memory for another.
+    fn intern(&mut self, sorted: Vec<u32>) -> Option<Influences> {
         let sorted: Rc<[u32]> = sorted.into();
         if let Some(number) = self.numbers.get(&sorted) {
-            return *number;
+            return Some(*number);
         }
+        if self.bytes > self.most {
+            self.refused += 1;
+            return None;
+        }
+        self.bytes += size_of_val(&*sorted) + ENTRY;
         let number = Influences(self.members.len() as u32);
         self.members.push(sorted.clone());
         self.numbers.insert(sorted, number);
-        number
+        Some(number)
     }
 }
 
@@ -87,7 +116,7 @@ mod tests {
 
     #[test]
     fn equal_sets_are_one_set_however_they_were_made() {
-        let mut sets = Sets::new();
+        let mut sets = Sets::new(1 << 20);
         let [a, b, c] = [7, 3, 5].map(|candidate| sets.with(Influences::NONE, candidate));
         let ab = sets.union(a, b);
         let bc = sets.union(b, c);

@@ -74,11 +74,13 @@ pub struct Config {
     pub threshold: f64,
     /// Levels of operations kept behind each value, and shown in expressions.
     pub max_depth: usize,
+    /// Bytes that the analysis may take, more or less.
+    pub memory: usize,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { real: RealKind::Auto, precision: 256, threshold: 5.0, max_depth: 10 }
+        Config { real: RealKind::Auto, precision: 256, threshold: 5.0, max_depth: 10, memory: 2 << 30 }
     }
 }
 

@@ -17,12 +17,14 @@ use std::rc::Rc;
 
 const SLOTS: usize = 1024;
 const PAGE: u64 = (SLOTS * GRANULE) as u64;
-/// One GiB of guest memory with floats in it. Beyond that new shadows are not kept: the bits still are right.
-const MAX_PAGES: usize = 1 << 18;
 
-/// How many pages there are in all memories together.
-#[derive(Clone, Default)]
-pub struct Pages(Rc<Cell<usize>>);
+/// How many pages there are in all memories together. Beyond the most that there may be new shadows are not kept: the bits still are right.
+#[derive(Clone)]
+pub struct Pages {
+    count: Rc<Cell<usize>>,
+    refused: Rc<Cell<u64>>,
+    most: usize,
+}
 
 struct Page {
     parts: [Part; SLOTS],
@@ -40,14 +42,26 @@ pub struct Memory {
 }
 
 impl Pages {
+    /// In so many bytes.
+    pub fn new(bytes: usize) -> Pages {
+        Pages { count: Rc::default(), refused: Rc::default(), most: (bytes / size_of::<Page>()).max(1) }
+    }
+
+    /// How often there was no room.
+    pub fn refused(&self) -> u64 {
+        self.refused.get()
+    }
+
     fn is_full(&self) -> bool {
-        self.0.get() >= MAX_PAGES
+        let is_full = self.count.get() >= self.most;
+        self.refused.update(|refused| refused + is_full as u64);
+        is_full
     }
 }
 
 impl Page {
     fn new(pages: &Pages) -> Rc<Page> {
-        pages.0.update(|count| count + 1);
+        pages.count.update(|count| count + 1);
         Rc::new(Page { parts: [Part::None; SLOTS], offsets: [0; SLOTS], occupied: 0, pages: pages.clone() })
     }
 
@@ -65,14 +79,14 @@ impl Page {
 
 impl Clone for Page {
     fn clone(&self) -> Page {
-        self.pages.0.update(|count| count + 1);
+        self.pages.count.update(|count| count + 1);
         Page { pages: self.pages.clone(), ..*self }
     }
 }
 
 impl Drop for Page {
     fn drop(&mut self) {
-        self.pages.0.update(|count| count - 1);
+        self.pages.count.update(|count| count - 1);
     }
 }
 

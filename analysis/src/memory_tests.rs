@@ -40,7 +40,7 @@ fn has(memory: &mut Memory, address: u64, value: f64) -> bool {
 #[test]
 fn a_float_is_found_where_it_was_stored_at_any_alignment_and_across_pages() {
     for address in [0x1000, 0x1004, 0x1001, 0x1ffa, 0x1ffc, 0x1ffe, u64::MAX - 3] {
-        let mut memory = Memory::new(&Pages::default());
+        let mut memory = Memory::new(&Pages::new(1 << 30));
         store(&mut memory, address, &shadowed(1.5));
         assert!(has(&mut memory, address, 1.5), "{address:#x}");
         assert!(!has(&mut memory, address.wrapping_add(4), 1.5));
@@ -50,7 +50,7 @@ fn a_float_is_found_where_it_was_stored_at_any_alignment_and_across_pages() {
 
 #[test]
 fn changed_bits_are_stale_once_and_then_forgotten() {
-    let mut memory = Memory::new(&Pages::default());
+    let mut memory = Memory::new(&Pages::new(1 << 30));
     store(&mut memory, 0x1000, &shadowed(1.5));
     let mut stale = 0;
     load(&mut memory, 0x1000, 7, &mut stale);
@@ -61,7 +61,7 @@ fn changed_bits_are_stale_once_and_then_forgotten() {
 
 #[test]
 fn an_overlapping_store_removes_what_it_overwrites_and_nothing_else() {
-    let mut memory = Memory::new(&Pages::default());
+    let mut memory = Memory::new(&Pages::new(1 << 30));
     store(&mut memory, 0x1002, &shadowed(1.5));
     store(&mut memory, 0x100a, &shadowed(2.5));
     store(&mut memory, 0x0ffa, &shadowed(0.5));
@@ -73,7 +73,7 @@ fn an_overlapping_store_removes_what_it_overwrites_and_nothing_else() {
 
 #[test]
 fn a_copy_moves_shadows_even_onto_itself_and_to_another_alignment() {
-    let mut memory = Memory::new(&Pages::default());
+    let mut memory = Memory::new(&Pages::new(1 << 30));
     for i in 0..1000u64 {
         store(&mut memory, 0x10000 + 8 * i, &shadowed(i as f64));
     }
@@ -87,7 +87,7 @@ fn a_copy_moves_shadows_even_onto_itself_and_to_another_alignment() {
 
 #[test]
 fn absurd_lengths_cost_nothing() {
-    let mut memory = Memory::new(&Pages::default());
+    let mut memory = Memory::new(&Pages::new(1 << 30));
     store(&mut memory, 0x1000, &shadowed(1.5));
     copy(&mut memory, 0x7000_0000_0000, 0, u64::MAX);
     assert!(has(&mut memory, 0x7000_0000_1000, 1.5));
@@ -97,7 +97,7 @@ fn absurd_lengths_cost_nothing() {
 
 #[test]
 fn a_copy_of_a_memory_and_the_original_go_their_own_ways() {
-    let mut parent = Memory::new(&Pages::default());
+    let mut parent = Memory::new(&Pages::new(1 << 30));
     store(&mut parent, 0x1000, &shadowed(1.5));
     store(&mut parent, 0x1008, &shadowed(2.5));
     let mut child = parent.clone();
@@ -111,7 +111,7 @@ fn a_copy_of_a_memory_and_the_original_go_their_own_ways() {
 
 #[test]
 fn only_what_a_copy_changes_is_copied_and_all_is_given_back() {
-    let pages = Pages::default();
+    let pages = Pages::new(1 << 30);
     let mut parent = Memory::new(&pages);
     for page in 0..100 {
         store(&mut parent, page * PAGE, &shadowed(1.5));
@@ -120,30 +120,30 @@ fn only_what_a_copy_changes_is_copied_and_all_is_given_back() {
     assert!((0..100).all(|page| has(&mut child, page * PAGE, 1.5)));
     store(&mut child, 8, &Value::plain(1));
     copy(&mut child, 100 * PAGE, 50 * PAGE + 8, 100);
-    assert_eq!(pages.0.get(), 100);
+    assert_eq!(pages.count.get(), 100);
     store(&mut child, PAGE, &Value::plain(1));
     load(&mut child, 2 * PAGE, 7, &mut 0);
     copy(&mut child, 3 * PAGE + 8, 4 * PAGE, 8);
-    assert_eq!(pages.0.get(), 103);
+    assert_eq!(pages.count.get(), 103);
     drop(parent);
-    assert_eq!(pages.0.get(), 100);
+    assert_eq!(pages.count.get(), 100);
     drop(child);
-    assert_eq!(pages.0.get(), 0);
+    assert_eq!(pages.count.get(), 0);
 }
 
 #[test]
 fn without_room_shadows_are_lost_and_never_wrong() {
-    let pages = Pages::default();
+    let pages = Pages::new(1 << 30);
     let mut parent = Memory::new(&pages);
     store(&mut parent, 0x1000, &shadowed(1.5));
     store(&mut parent, 0x1008, &shadowed(2.5));
     let mut child = parent.clone();
-    pages.0.set(MAX_PAGES);
+    pages.count.set(pages.most);
     store(&mut child, 0x1000, &shadowed(7.0));
     store(&mut child, 0x8000, &shadowed(7.0));
     assert!(!has(&mut child, 0x1000, 1.5) && !has(&mut child, 0x1008, 2.5) && !has(&mut child, 0x8000, 7.0));
     assert!(has(&mut parent, 0x1000, 1.5));
     store(&mut parent, 0x1000, &shadowed(3.0));
     assert!(has(&mut parent, 0x1000, 3.0));
-    pages.0.set(1);
+    pages.count.set(1);
 }

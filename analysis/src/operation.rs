@@ -39,9 +39,6 @@ pub struct Operations<R> {
     pub unsettled: u64,
 }
 
-/// Memory for traces.
-const NODES_BYTES: usize = 1 << 30;
-
 /// An operation about to be done.
 pub struct Request {
     pub operator: Operator,
@@ -77,9 +74,9 @@ impl<R: Real> Operations<R> {
             precision: config.precision,
             settles: config.real == RealKind::Auto,
             tolerated: error::ulps_within(config.threshold),
-            sets: Sets::new(),
+            sets: Sets::new(config.memory / 16),
             sites: Sites::new(),
-            nodes: Nodes::new(config.max_depth, NODES_BYTES),
+            nodes: Nodes::new(config.max_depth, config.memory / 2),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
             strays: Strays::default(),
@@ -336,7 +333,7 @@ impl<R: Real> Operations<R> {
     }
 
     /// The integer next to the real of a float in a direction, if there is one.
-    pub fn to_integer(&mut self, term: Term, direction: Direction) -> Option<i128> {
+    pub fn integer_next_to(&mut self, term: Term, direction: Direction) -> Option<i128> {
         let [real, ..] = self.reals(&[term]);
         if !real.integer_is_settled(direction)
             && let Some(settled) = self.settle(Operator::Cast, &[term], Target::nearest(Type::F64))

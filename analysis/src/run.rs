@@ -301,7 +301,7 @@ impl<R: Real> Running<'_, R> {
                     let direction = thread.mode.with(*rounding).direction(*ty, *ty);
                     let native = native::to_integer(*ty, node.bits(), direction, *bytes, *signed, mxcsr);
                     let influences = node.influences;
-                    let correct = native::fit(operations.to_integer(term, direction), *bytes, *signed);
+                    let correct = native::fit(operations.integer_next_to(term, direction), *bytes, *signed);
                     let wrong = native != correct;
                     let visit = Visit { wrong, culprit: term, shown: term, influences };
                     spots.visit(*spot, visit, &mut operations.sets, &operations.nodes);

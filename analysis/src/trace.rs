@@ -126,13 +126,7 @@ pub struct Nodes<R> {
     enough: usize,
     most: usize,
     max_depth: usize,
-    pub dropped: Dropped,
-}
-
-/// What was given up for want of memory.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Dropped {
-    /// Collections that left shorter traces than were asked for.
+    /// Collections that left shorter traces than were asked for, for want of memory.
     pub shortened: u64,
 }
 
@@ -151,15 +145,7 @@ impl<R: Real> Nodes<R> {
     pub fn new(max_depth: usize, bytes: usize) -> Nodes<R> {
         let most = (bytes / size_of::<Node<R>>()).clamp(FEW, u32::MAX as usize - 1);
         let max_depth = max_depth.clamp(1, MAX_DEPTH);
-        Nodes {
-            nodes: Vec::new(),
-            used: Vec::new(),
-            cursor: 0,
-            enough: FEW,
-            most,
-            max_depth,
-            dropped: Dropped::default(),
-        }
+        Nodes { nodes: Vec::new(), used: Vec::new(), cursor: 0, enough: FEW, most, max_depth, shortened: 0 }
     }
 
     pub fn max_depth(&self) -> usize {
@@ -280,7 +266,7 @@ impl<R: Real> Nodes<R> {
                 break;
             }
             levels /= 2;
-            self.dropped.shortened += (levels < self.max_depth) as u64;
+            self.shortened += (levels < self.max_depth) as u64;
         }
         self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
         self.nodes.truncate(self.enough.max(self.last_used() + 1));

@@ -79,7 +79,7 @@ fn without_memory_traces_become_shorter_and_values_stay() {
             assert!(row.iter().all(|value| spine(&nodes, *value)[0] == number));
         }
     }
-    assert!(nodes.dropped.shortened > 0);
+    assert!(nodes.shortened > 0);
     assert!(nodes.nodes.len() <= 2 * most, "{}", nodes.nodes.len());
 }
 

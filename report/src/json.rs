@@ -68,6 +68,12 @@ struct Totals {
     lost_shadows: u64,
     /// Calls of functions named like a library's that computed something else: their results count as exact.
     misnamed_calls: u64,
+    /// Decisions about errors that double-doubles left in doubt, and for which traces were too short.
+    #[serde(default)]
+    undecided: u64,
+    /// How often histories or floats in memory were given up for want of memory.
+    #[serde(default)]
+    given_up: u64,
     /// Parts of the log that could not be read.
     corrupt_records: u64,
     skipped_bytes: u64,
@@ -237,6 +243,8 @@ impl Document {
                 stale_shadows: totals.stale_shadows,
                 lost_shadows: totals.lost_shadows,
                 misnamed_calls: totals.misnamed_calls,
+                undecided: totals.undecided,
+                given_up: totals.given_up,
                 corrupt_records: totals.corrupt_records,
                 skipped_bytes: totals.skipped_bytes,
                 checks: totals.checks,

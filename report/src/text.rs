@@ -97,12 +97,14 @@ fn analysed(report: &Report) -> String {
     let places = counted(report.findings.spots.len() as u64, "place", "places");
     format!(
         "analysed {} in {} of code, and {places} where floats are printed, compared or converted; \
-         the history ended of {} that changed unseen and of {} that became bits; {} taken as computed",
+         the history ended of {} that changed unseen and of {} that became bits; {} taken as computed; \
+         {} that --real mpfr settles",
         counted(totals.operations, "operation", "operations"),
         counted(totals.blocks, "block", "blocks"),
         counted(totals.stale_shadows, "float", "floats"),
         count(totals.lost_shadows),
         counted(totals.misnamed_calls, "misnamed call was", "misnamed calls were"),
+        counted(totals.undecided, "doubt about an error stayed", "doubts about errors stayed"),
     )
 }
 

@@ -205,6 +205,12 @@ pub fn notes(report: &Report) -> Vec<String> {
             counted(totals.skipped_bytes, "byte", "bytes"),
         ));
     }
+    if totals.given_up > 0 {
+        notes.push(format!(
+            "note: memory was short {}: some histories are cut, and causes may be missing; --memory allows for more",
+            counted(totals.given_up, "time", "times"),
+        ));
+    }
     let failures = &report.findings.check_failures;
     if !failures.is_empty() {
         notes.push(format!(

@@ -98,6 +98,8 @@ impl Document {
             stale_shadows: self.totals.stale_shadows,
             lost_shadows: self.totals.lost_shadows,
             misnamed_calls: self.totals.misnamed_calls,
+            undecided: self.totals.undecided,
+            given_up: self.totals.given_up,
             corrupt_records: self.totals.corrupt_records,
             skipped_bytes: self.totals.skipped_bytes,
             checks: self.totals.checks,
