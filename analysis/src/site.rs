@@ -85,7 +85,7 @@ pub struct Sites {
 }
 
 /// Positions of expressions that may be looked at: so many, and so many for each execution.
-const FREE: u64 = 1 << 20;
+const FREE: u64 = 1 << 24;
 const EACH: u64 = 2;
 
 impl Sites {
