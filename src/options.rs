@@ -354,11 +354,13 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_size_is_in_bytes_or_larger_units() {
+    fn sizes_are_in_bytes_or_larger_units() {
         let size = |text| parse(&["--cache-size", text, "prog"]).expect("valid").cache_size;
         assert_eq!([size("4096"), size("64K"), size("1M")], [Some(4096), Some(64 << 10), Some(1 << 20)]);
         assert_eq!(parse(&["prog"]).expect("valid").cache_size, None);
-        for wrong in ["", "K", "0", "1G", "-1", "+1", "1.5M", "99999999999999999999", "18446744073709551615K"] {
+        assert_eq!(parse(&["prog"]).expect("valid").memory, 2 << 30);
+        assert_eq!(parse(&["--memory", "3G", "prog"]).expect("valid").memory, 3 << 30);
+        for wrong in ["", "K", "0", "1T", "-1", "+1", "1.5M", "99999999999999999999", "18446744073709551615K"] {
             assert!(!sentence(&["--cache-size", wrong, "prog"]).contains('\n'));
         }
     }

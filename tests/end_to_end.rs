@@ -56,6 +56,21 @@ fn a_number_flushed_to_zero_is_called_so() {
 }
 
 #[test]
+fn numbers_beyond_their_format_and_operations_without_a_result_have_names() {
+    for_each_build("tests/guests/exceptions.c", |report| {
+        let kinds: Vec<(&str, &str)> =
+            report.causes().iter().map(|cause| (text(&cause["site"]["function"]), text(&cause["kind"]))).collect();
+        for (function, kind) in
+            [("length", "overflow"), ("share", "underflow"), ("logarithm", "domain"), ("quotient", "invalid")]
+        {
+            assert!(kinds.contains(&(function, kind)), "{}: {kinds:?}", report.of);
+        }
+        assert_eq!(kinds.len(), 4, "{}: {kinds:?}", report.of);
+        assert!(report.outcome.stderr.contains("by overflow"), "{}", report.outcome.stderr);
+    });
+}
+
+#[test]
 fn rounding_by_a_magic_number_and_upwards_are_clean() {
     for_each_build("tests/guests/formats/magic.c", Report::assert_clean);
     for flags in [&["-O0", "-frounding-math"], &["-O2", "-frounding-math"]] {

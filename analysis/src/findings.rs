@@ -79,10 +79,43 @@ pub struct Step {
 pub enum CauseKind {
     /// Digits are lost: cancellation and its relatives.
     Inaccurate,
-    /// Every erroneous execution makes a NaN of arguments that are none: 0/0, inf-inf, sqrt(-1).
+    /// A number is too large for its format, here or in an argument, and became infinite.
+    Overflow,
+    /// A number is too small for its format, here or in an argument, and became zero.
+    Underflow,
+    /// Division by a zero that is none in the reals.
+    DivisionByZero,
+    /// Every erroneous execution makes a NaN of arguments that are none: 0/0, inf-inf.
     Invalid,
+    /// A function of an argument that it is not defined for: sqrt(-1), log(-1).
+    Domain,
     /// A subnormal number was replaced by zero, because MXCSR (or the instruction) says so, and that is all that is wrong.
     Flushed,
+}
+
+impl CauseKind {
+    pub const ALL: [CauseKind; 7] = {
+        use CauseKind::*;
+        [Inaccurate, Overflow, Underflow, DivisionByZero, Invalid, Domain, Flushed]
+    };
+
+    /// As it is called in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            CauseKind::Inaccurate => "inaccurate",
+            CauseKind::Overflow => "overflow",
+            CauseKind::Underflow => "underflow",
+            CauseKind::DivisionByZero => "division-by-zero",
+            CauseKind::Invalid => "invalid",
+            CauseKind::Domain => "domain",
+            CauseKind::Flushed => "flushed",
+        }
+    }
+
+    /// Is NaN what comes out?
+    pub fn gives_nan(self) -> bool {
+        matches!(self, CauseKind::Invalid | CauseKind::Domain)
+    }
 }
 
 /// The values that a variable of a cause's expression took.

@@ -67,6 +67,10 @@ impl Number {
         matches!(format::decode(self.ty, self.bits).kind, Kind::Zero | Kind::Finite { .. })
     }
 
+    pub fn is_infinite(&self) -> bool {
+        format::decode(self.ty, self.bits).kind == Kind::Infinite
+    }
+
     pub fn is_negative(&self) -> bool {
         format::decode(self.ty, self.bits).negative
     }

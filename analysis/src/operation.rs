@@ -1,6 +1,7 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
 use crate::error;
+use crate::findings::CauseKind;
 use crate::format::{self, Decoded, Kind, is_within};
 use crate::gaps::Strays;
 use crate::guests::Guests;
@@ -287,7 +288,7 @@ impl<R: Real> Operations<R> {
             return influences;
         }
         let site = self.sites.number(SiteKey { at, operator, ty });
-        self.sites.observe(site, handle, Verdict::Inaccurate(lost), mode, &self.nodes);
+        self.sites.observe(site, handle, Verdict::Wrong(CauseKind::Inaccurate, lost), mode, &self.nodes);
         self.sets.with(influences, site as u32)
     }
 
@@ -387,14 +388,14 @@ impl<R: Real> Operations<R> {
         let correct = each(args, |arg| self.nodes.rounded(arg));
         let any_nan = |of: &[u128]| args.iter().zip(of).any(|(arg, bits)| error::is_nan(self.nodes.ty(*arg), *bits));
         if error::is_nan(ty, native) && !any_nan(&bits) {
-            return Verdict::Invalid;
+            let is_function = done.called || done.operator == Operator::Sqrt;
+            let undefined = if is_function { CauseKind::Domain } else { CauseKind::Invalid };
+            let kind = self.beyond_format(args).unwrap_or(undefined);
+            return Verdict::Wrong(kind, error::maximal(ty));
         }
         let correct_is_nan = any_nan(&correct);
-        let local = if bits == correct {
-            ulps
-        } else {
-            error::ulps_of(target, self.on_exact(done, from, &correct, mode), rounded)
-        };
+        let exactly = if bits == correct { native } else { self.on_exact(done, from, &correct, mode) };
+        let local = if bits == correct { ulps } else { error::ulps_of(target, exactly, rounded) };
         // A NaN that was one before, or that only the reals have, is not this operation's doing.
         if !self.is_error(local.saturating_add(doubt)) || correct_is_nan || error::is_nan(ty, rounded) {
             return Verdict::Fine;
@@ -402,10 +403,35 @@ impl<R: Real> Operations<R> {
         if mode.flushes() || ty == Type::Bf16 {
             let kept = self.on_exact(done, from, &correct, mode.without_flushing());
             if !self.is_error(error::ulps_of(target, kept, rounded)) {
-                return Verdict::Flushed(local);
+                return Verdict::Wrong(CauseKind::Flushed, local);
             }
         }
-        Verdict::Inaccurate(local)
+        let is_infinite = |bits: u128| Number::new(ty, bits).is_infinite();
+        let by_zero = |args: &[Term]| match args {
+            [_, divisor] => done.operator == Operator::Div && self.nodes.correct(*divisor) == 0.0,
+            _ => false,
+        };
+        let kind = match self.beyond_format(args) {
+            _ if by_zero(args) => CauseKind::DivisionByZero,
+            Some(kind) => kind,
+            None if is_infinite(exactly) && !is_infinite(rounded) => CauseKind::Overflow,
+            None => CauseKind::Inaccurate,
+        };
+        Verdict::Wrong(kind, local)
+    }
+
+    /// Is the right value of an argument infinite or zero only because its format has no such number?
+    fn beyond_format(&self, args: &[Term]) -> Option<CauseKind> {
+        args.iter().find_map(|arg| {
+            let Term::Node(node) = arg else { return None };
+            let (real, correct) = (&self.nodes[*node].real, self.nodes.correct(*arg));
+            let is_exactly = || real.compare(&R::exactly(self.precision, correct)).is_some_and(|order| order.is_eq());
+            match () {
+                () if correct.is_infinite() && !is_exactly() => Some(CauseKind::Overflow),
+                () if correct == 0.0 && !is_exactly() => Some(CauseKind::Underflow),
+                () => None,
+            }
+        })
     }
 
     /// What comes out natively if the arguments are right.

@@ -17,12 +17,8 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Fine,
-    /// Local error in ulps, over the threshold.
-    Inaccurate(u64),
-    /// A NaN out of arguments that are none.
-    Invalid,
-    /// So far off only because a subnormal number was flushed to zero.
-    Flushed(u64),
+    /// Local error in ulps, over the threshold, and what it comes from.
+    Wrong(CauseKind, u64),
 }
 
 /// All lanes of an instruction are one site; so are all its translations.
@@ -201,11 +197,7 @@ impl Early {
 impl Candidate {
     fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, has_time: bool, nodes: &Nodes<R>) {
         let node = &nodes[handle];
-        let (ulps, kind) = match verdict {
-            Verdict::Inaccurate(ulps) => (ulps, CauseKind::Inaccurate),
-            Verdict::Flushed(ulps) => (ulps, CauseKind::Flushed),
-            _ => (error::maximal(node.ty), CauseKind::Invalid),
-        };
+        let Verdict::Wrong(kind, ulps) = verdict else { return };
         // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
         if self.erroneous == 0 || kind == CauseKind::Inaccurate {
             self.kind = kind;

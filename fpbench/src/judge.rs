@@ -231,7 +231,7 @@ fn expressions(outcome: &Outcome) -> Result<Vec<Option<Core>>, String> {
     let mut expressions = Vec::new();
     for cause in &outcome.report.causes {
         expressions.push(match cause.kind.as_str() {
-            "inaccurate" => match cores.next() {
+            "inaccurate" | "overflow" | "underflow" | "division-by-zero" => match cores.next() {
                 Some(Ok(core)) => Some(core),
                 Some(Err(refused)) => {
                     let position = refused.error.position;

@@ -119,9 +119,9 @@ fn items(report: &Report) -> Vec<Item> {
             max_bits: cause.max_bits,
             output_bits: outputs.map(|spot| spot.max_bits).fold(0.0, f64::max),
             loses: match cause.kind {
-                CauseKind::Inaccurate => format!("loses up to {}", bits(cause.max_bits)),
-                CauseKind::Invalid => "gives NaN".into(),
+                CauseKind::Invalid | CauseKind::Domain => "gives NaN".into(),
                 CauseKind::Flushed => "flushes subnormal numbers to zero".into(),
+                _ => format!("loses up to {}", bits(cause.max_bits)),
             },
             reaches: words::reached(report, cause),
         };

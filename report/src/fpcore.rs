@@ -26,10 +26,10 @@ pub fn render(report: &Report) -> String {
 /// A cause's core, or a comment that says why there is none.
 pub fn entry(report: &Report, cause: &Cause) -> String {
     let what = match cause.kind {
-        CauseKind::Inaccurate if is_in_fpcore(cause.operator) => return core(report, cause),
-        CauseKind::Inaccurate => "is a function that FPCore does not have",
         CauseKind::Flushed => "flushes subnormal numbers to zero",
-        CauseKind::Invalid => "gives NaN",
+        CauseKind::Invalid | CauseKind::Domain => "gives NaN",
+        _ if is_in_fpcore(cause.operator) => return core(report, cause),
+        _ => "is a function that FPCore does not have",
     };
     let (expression, site) = (infix(cause), report.sites.instruction(cause.location).full());
     format!("; {} in {} {what}: there is nothing to rewrite\n", printable(&expression), printable(&site))

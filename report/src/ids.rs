@@ -11,18 +11,14 @@
 //! So an id outlives changes to other lines, and a new build of code with debug information.
 
 use crate::{Report, Site};
-use fpgrind_analysis::{CauseKind, SpotKind, precision};
+use fpgrind_analysis::{SpotKind, precision};
 use std::borrow::Cow;
 use std::path::Path;
 
 /// One for each cause in the findings.
 pub fn causes(report: &Report) -> Vec<String> {
     let described = report.findings.causes.iter().map(|cause| {
-        let kind = match cause.kind {
-            CauseKind::Inaccurate => "inaccurate",
-            CauseKind::Invalid => "invalid",
-            CauseKind::Flushed => "flushed",
-        };
+        let kind = cause.kind.name();
         let what = format!("{kind}\0{}\0{}", cause.operator.name(), precision(cause.ty));
         (what, report.sites.instruction(cause.location))
     });
@@ -97,6 +93,7 @@ fn hash(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixtures::*;
+    use fpgrind_analysis::CauseKind;
     use fpgrind_ir::Operator;
 
     /// The plotter with a second cause on another line.

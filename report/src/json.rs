@@ -12,7 +12,7 @@ mod values;
 use crate::names::{UNNAMED, infix, names};
 use crate::{Report, Site, ids};
 use fpgrind_analysis as analysis;
-use fpgrind_analysis::{CauseKind, SpotKind, precision};
+use fpgrind_analysis::{SpotKind, precision};
 use observed::{Sample, Step};
 pub use read::read;
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,8 @@ struct Cause {
     /// The suppression that fits it, as `FILE:LINE`.
     suppressed_by: Option<String>,
     site: Location,
-    /// `inaccurate`: digits are lost. `invalid`: NaN arises from numbers. `flushed`: a subnormal number was replaced by zero, as MXCSR
+    /// `inaccurate`: digits are lost. `overflow`, `underflow`: a number, here or in an argument, is beyond its format. `division-by-zero`: by a zero
+    /// that is none in the reals. `invalid`: NaN arises from numbers. `domain`: NaN from a function that is not defined there. `flushed`: a subnormal number was replaced by zero, as MXCSR
     /// asks for.
     kind: String,
     operator: String,
@@ -288,12 +289,7 @@ impl Cause {
             id,
             suppressed_by,
             site: Location::of(&report.sites.instruction(cause.location)),
-            kind: match cause.kind {
-                CauseKind::Inaccurate => "inaccurate",
-                CauseKind::Invalid => "invalid",
-                CauseKind::Flushed => "flushed",
-            }
-            .into(),
+            kind: cause.kind.name().into(),
             operator: cause.operator.name().into(),
             precision: precision(cause.ty).into(),
             expression: infix(cause),

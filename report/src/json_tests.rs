@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixtures::*;
 use crate::schema;
+use fpgrind_analysis::CauseKind;
 use serde_json::{Value, json};
 
 fn parsed(report: &Report) -> Value {

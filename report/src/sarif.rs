@@ -97,8 +97,8 @@ pub fn render(report: &Report) -> io::Result<String> {
 
 fn of_cause(report: &Report, cause: &Cause, id: &str) -> Value {
     let rule = match cause.kind {
-        CauseKind::Inaccurate => 0,
-        CauseKind::Invalid => 1,
+        CauseKind::Inaccurate | CauseKind::Overflow | CauseKind::Underflow | CauseKind::DivisionByZero => 0,
+        CauseKind::Invalid | CauseKind::Domain => 1,
         CauseKind::Flushed => 2,
     };
     let mut message = format!("{} {}", names::infix(cause), words::damage(report, cause));

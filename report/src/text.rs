@@ -6,7 +6,7 @@ use crate::names::infix;
 use crate::numbers::{bits, count, counted, exact, short_pair};
 use crate::ranges;
 use crate::words::{damage, describe_accumulation, effort, headline, listed, looked_at, notes, reached};
-use fpgrind_analysis::{Cause, CauseKind, Spot, Variable};
+use fpgrind_analysis::{Cause, Spot, Variable};
 use std::fmt::Write;
 
 /// Entries on the terminal; the rest is in report.txt.
@@ -173,8 +173,8 @@ fn worst(cause: &Cause) -> String {
     let (computed, correct) = short_pair(cause.computed, cause.correct);
     let at = if inputs.is_empty() { String::new() } else { format!(" at {}", inputs.join(", ")) };
     match cause.kind {
-        CauseKind::Inaccurate | CauseKind::Flushed => format!("worst{at}: computed {computed}, correct {correct}"),
-        CauseKind::Invalid => format!("for example{at}: computed {computed}"),
+        kind if kind.gives_nan() => format!("for example{at}: computed {computed}"),
+        _ => format!("worst{at}: computed {computed}, correct {correct}"),
     }
 }
 

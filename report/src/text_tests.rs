@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixtures::*;
+use fpgrind_analysis::CauseKind;
 use fpgrind_analysis::{CheckFailure, Expr, SpotKind};
 use fpgrind_ir::Operator;
 

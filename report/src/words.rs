@@ -50,14 +50,20 @@ pub fn damage(report: &Report, cause: &Cause) -> String {
         executions => format!("in {} of {} executions", count(cause.erroneous), count(executions)),
     };
     match cause.kind {
-        CauseKind::Invalid => format!("gives NaN {how_often}"),
+        CauseKind::Invalid | CauseKind::Domain => format!("gives NaN {how_often}"),
         CauseKind::Flushed => format!("flushes subnormal numbers to zero {how_often}"),
-        CauseKind::Inaccurate => {
+        CauseKind::Inaccurate | CauseKind::Overflow | CauseKind::Underflow | CauseKind::DivisionByZero => {
             let mut text = format!("loses up to {}", bits(cause.max_bits));
             if cause.erroneous > 1 {
                 let _ = write!(text, ", {:.1} on average,", cause.average_bits);
             }
-            let _ = write!(text, " {how_often}");
+            let by = match cause.kind {
+                CauseKind::Overflow => " by overflow",
+                CauseKind::Underflow => " by underflow",
+                CauseKind::DivisionByZero => " by dividing by zero",
+                _ => "",
+            };
+            let _ = write!(text, "{by} {how_often}");
             if cause.reproduced_bits < report.run.threshold {
                 let _ = write!(
                     text,

@@ -100,8 +100,9 @@ fn source(page: &Page, sources: &mut Sources, cause: &Cause, own_link: &str) -> 
 fn badge(cause: &Cause) -> String {
     match cause.kind {
         CauseKind::Inaccurate => bits(cause.max_bits),
-        CauseKind::Invalid => "NaN".into(),
-        CauseKind::Flushed => "flushed".into(),
+        CauseKind::Invalid | CauseKind::Domain => "NaN".into(),
+        CauseKind::DivisionByZero => "by zero".into(),
+        kind => kind.name().into(),
     }
 }
 

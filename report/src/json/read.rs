@@ -128,12 +128,10 @@ impl Cause {
             ty,
             expr: postfix::read(&self.postfix, self.variables.len())?,
             variables: self.variables.iter().map(Variable::finding).collect::<Result<Vec<_>, _>>()?,
-            kind: match self.kind.as_str() {
-                "inaccurate" => CauseKind::Inaccurate,
-                "invalid" => CauseKind::Invalid,
-                "flushed" => CauseKind::Flushed,
-                other => return Err(unknown("kind of cause", other)),
-            },
+            kind: CauseKind::ALL
+                .into_iter()
+                .find(|kind| kind.name() == self.kind)
+                .ok_or_else(|| unknown("kind of cause", &self.kind))?,
             executions: self.executions,
             erroneous: self.erroneous,
             max_bits: self.max_bits.0,

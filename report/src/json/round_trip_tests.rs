@@ -63,7 +63,7 @@ fn variable(name: &str) -> impl Strategy<Value = Variable> + use<> {
 }
 
 fn a_cause() -> impl Strategy<Value = Cause> {
-    let kinds = select(vec![CauseKind::Inaccurate, CauseKind::Invalid, CauseKind::Flushed]);
+    let kinds = select(CauseKind::ALL.to_vec());
     let of_format = select(FORMATS.to_vec()).prop_flat_map(|ty| (Just(ty), number(ty), number(ty)));
     let bits = (0.0..64.0, 0.0..64.0, 0.0..64.0);
     let seen = (proptest::collection::vec((any::<f64>(), any::<f64>(), 0.0..64.0), 0..5), 0usize..30);
