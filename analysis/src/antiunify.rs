@@ -14,6 +14,7 @@ use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
+use crate::sampling::Reservoir;
 use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
 use smallvec::SmallVec;
@@ -73,6 +74,9 @@ pub struct Generaliser {
     executions: u64,
     worst: Sample,
     samples: Vec<Sample>,
+    /// Values of all positions and bits of error, of erroneous executions and of others: to be looked at, not to be computed with.
+    wrong: Reservoir<(Vec<f64>, f64)>,
+    fine: Reservoir<(Vec<f64>, f64)>,
     /// Classes of operations that are shown as variables all the same, by the number of their first position.
     cut: Vec<bool>,
     /// The values of the execution being looked at.
@@ -108,7 +112,16 @@ impl Generaliser {
         let current = vec![zero; positions.len()];
         let worst = Sample { values: current.clone(), bits: 0.0, correct: zero };
         let cut = vec![false; positions.len()];
-        Generaliser { positions, executions: 0, worst, samples: Vec::new(), cut, current }
+        Generaliser {
+            positions,
+            executions: 0,
+            worst,
+            samples: Vec::new(),
+            wrong: Reservoir::new(),
+            fine: Reservoir::new(),
+            cut,
+            current,
+        }
     }
 
     /// Generalises to an execution with so many bits of error.
@@ -126,6 +139,7 @@ impl Generaliser {
                 position.erroneous.include(value);
             }
         }
+        self.wrong.offer(|| (self.current.iter().map(Number::to_f64).collect(), bits));
         let is_worst = bits > self.worst.bits || self.executions == 1;
         let is_sampled = self.executions.is_power_of_two() && self.samples.len() < MAX_SAMPLES;
         if is_worst || is_sampled {
@@ -145,8 +159,26 @@ impl Generaliser {
     }
 
     /// Takes note of the values of an execution that went well, as far as it looks like the erroneous ones.
-    pub fn see<R: Real>(&mut self, root: Term, nodes: &Nodes<R>) {
+    /// It had so many bits of error, if that is known.
+    pub fn see<R: Real>(&mut self, root: Term, bits: Option<f64>, nodes: &Nodes<R>) {
         self.see_at(0, root, nodes);
+        let Some(bits) = bits else { return };
+        let mut fine = std::mem::replace(&mut self.fine, Reservoir::new());
+        fine.offer(|| {
+            let mut values = vec![f64::NAN; self.positions.len()];
+            self.values_at(0, root, nodes, &mut values);
+            (values, bits)
+        });
+        self.fine = fine;
+    }
+
+    fn values_at<R: Real>(&self, at: usize, term: Term, nodes: &Nodes<R>, values: &mut [f64]) {
+        values[at] = nodes.value(term);
+        let shown = self.operation_at(at, term, nodes);
+        for (child, arg) in self.positions[at].children.iter().zip(shown.into_iter().flat_map(|node| nodes.args(node)))
+        {
+            self.values_at(*child, nodes.shown(arg), nodes, values);
+        }
     }
 
     /// A first turn of a loop does not show what the loop carries; later ones do.
@@ -416,6 +448,13 @@ impl Generaliser {
                 observed.push(findings::Sample { inputs, bits: sample.bits });
             }
         }
+        let others = self.wrong.chosen.iter().chain(&self.fine.chosen);
+        observed.extend(others.filter_map(|(values, bits)| {
+            let inputs: Vec<f64> = variables.iter().map(|at| values[*at]).collect();
+            // One whose trace ended early does not say what its inputs were.
+            let is_whole = inputs.iter().all(|input| !input.is_nan());
+            is_whole.then(|| findings::Sample { inputs: inputs.into_iter().map(Number::from).collect(), bits: *bits })
+        }));
         observed
     }
 

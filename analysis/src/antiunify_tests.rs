@@ -52,7 +52,7 @@ fn meet(general: &mut Generaliser, root: &Tree, bits: f64) {
 }
 
 fn see(general: &mut Generaliser, root: &Tree) {
-    NODES.with_borrow(|nodes| general.see(*root, nodes));
+    NODES.with_borrow(|nodes| general.see(*root, None, nodes));
 }
 
 fn set_max_depth(max_depth: usize) {

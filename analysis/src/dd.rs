@@ -219,7 +219,13 @@ impl DoubleDouble {
     /// What it is in MPFR's digits, without regard to the bound.
     fn to_mpfr(&self, precision: u32) -> Mpfr {
         if let Some(big) = &self.big {
-            return (**big).clone();
+            let has_enough = big.precision() >= precision;
+            // A sum has the digits of its first term.
+            return if has_enough {
+                (**big).clone()
+            } else {
+                Mpfr::apply(Operator::Add, &[&Mpfr::zero(precision), big])
+            };
         }
         let hi = Mpfr::exactly(precision, self.hi);
         if self.lo == 0.0 { hi } else { Mpfr::apply(Operator::Add, &[&hi, &Mpfr::exactly(precision, self.lo)]) }
@@ -426,7 +432,7 @@ fn is_near_tie(value: f64) -> bool {
 /// A float of any other format.
 fn exactly(ty: Type, bits: u128) -> DoubleDouble {
     match format::decode(ty, bits).kind {
-        Kind::Finite { .. } => DoubleDouble::from_mpfr(&Mpfr::exactly(FUNCTION_PRECISION, Number::new(ty, bits)), 0.0),
+        Kind::Finite { .. } => DoubleDouble::settled(Mpfr::exactly(FUNCTION_PRECISION, Number::new(ty, bits))),
         _ => DoubleDouble::double(Number::new(ty, bits).to_f64()),
     }
 }

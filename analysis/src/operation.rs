@@ -171,8 +171,10 @@ impl<R: Real> Operations<R> {
         // What only changes the sign or widens is as wrong as its argument, in the format in which that was rounded.
         let is_exact = is_exact(operator, from, ty);
         let mut verdict = self.look(&mut done, &real, is_exact, site.is_some(), real.doubt(target));
-        if verdict != Verdict::Fine && real.doubt(target) > 0 {
-            if site.is_some_and(|site| self.has_time() || self.sites.settles(site)) {
+        // A double-double has fewer digits than the longest floats.
+        let is_long = ty == Type::F128;
+        if (verdict != Verdict::Fine || is_long) && real.doubt(target) > 0 {
+            if is_long || site.is_some_and(|site| self.has_time() || self.sites.settles(site)) {
                 real = self.settle(in_reals, args, target).unwrap_or(real);
             }
             verdict = self.look(&mut done, &real, is_exact, site.is_some(), 0);
@@ -250,8 +252,8 @@ impl<R: Real> Operations<R> {
     /// A float next to another, or some floats away: the other and the distance.
     pub fn step(&mut self, of: Term, bits: u128, at: LocationId, mode: Mode) -> Term {
         let ty = self.nodes.ty(of);
-        let [new, old] = [bits, self.nodes.bits(of)].map(|bits| R::exactly(self.precision, Number::new(ty, bits)));
-        let distance = R::compute(Operator::Sub, &[&new, &old], self.precision).rounded(Target::nearest(ty));
+        let numbers = [bits, self.nodes.bits(of)].map(|bits| Number::new(ty, bits));
+        let distance = self.rounded_once(Operator::Sub, &numbers, Target::nearest(ty));
         if self.nodes.bits(of) == bits {
             return of;
         }

@@ -158,7 +158,7 @@ impl<R: Real> Operations<R> {
         if self.is_error(ulps) {
             self.strays.note(ty, native as u128, node);
         }
-        self.sites.observe_fine(site, node, &operands.map(|operand| F::value(operand.bits)), &self.nodes);
+        self.sites.observe_fine(site, node, &operands.map(|operand| F::value(operand.bits)), Some(local), &self.nodes);
         Some(node)
     }
 }

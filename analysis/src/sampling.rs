@@ -16,13 +16,25 @@ impl Budget {
     }
 }
 
+/// Numbers as good as random, the same in each run.
+#[derive(Default)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        // A linear congruential generator (Knuth's MMIX): a stride of its own would keep step with the program's loops.
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % limit.max(1)
+    }
+}
+
 /// What is left of it when that is used up.
 #[derive(Default)]
 pub struct Sampling {
     count: u64,
     /// What is left of the way to the next.
     skip: u64,
-    random: u64,
+    random: Random,
 }
 
 /// So many are all looked at.
@@ -39,17 +51,48 @@ impl Sampling {
         }
         self.count += 1;
         if self.count > ALL {
-            // A linear congruential generator (Knuth's MMIX): a stride of its own would keep step with the program's loops.
-            self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            self.skip = (self.random >> 33) % (2 * OF);
+            self.skip = self.random.below(2 * OF);
         }
         true
+    }
+}
+
+/// So many of a stream of unknown length, each as likely as any other (Vitter's algorithm R).
+pub struct Reservoir<T> {
+    pub chosen: Vec<T>,
+    offered: u64,
+    random: Random,
+}
+
+/// Points that a plot can show.
+const CHOSEN: usize = 64;
+
+impl<T> Reservoir<T> {
+    pub fn new() -> Reservoir<T> {
+        Reservoir { chosen: Vec::new(), offered: 0, random: Random::default() }
+    }
+
+    pub fn offer(&mut self, make: impl FnOnce() -> T) {
+        self.offered += 1;
+        if self.chosen.len() < CHOSEN {
+            self.chosen.push(make());
+        } else if let Some(place) = self.chosen.get_mut(self.random.below(self.offered) as usize) {
+            *place = make();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reservoir_is_a_fair_choice() {
+        let mut reservoir = Reservoir::new();
+        (0..64_000).for_each(|number| reservoir.offer(|| number));
+        let early = reservoir.chosen.iter().filter(|number| **number < 32_000).count();
+        assert!(reservoir.chosen.len() == CHOSEN && (16..=48).contains(&early), "{:?}", reservoir.chosen);
+    }
 
     #[test]
     fn the_first_are_all_taken_and_later_some_of_each_residue() {

@@ -119,9 +119,16 @@ impl Sites {
         self.sites.get_mut(number)
     }
 
-    /// An execution that went well, with these arguments.
+    /// An execution that went well, with these arguments and so much local error.
     #[inline]
-    pub fn observe_fine<R: Real>(&mut self, number: usize, node: Handle, args: &[f64], nodes: &Nodes<R>) {
+    pub fn observe_fine<R: Real>(
+        &mut self,
+        number: usize,
+        node: Handle,
+        args: &[f64],
+        ulps: Option<u64>,
+        nodes: &Nodes<R>,
+    ) {
         let site = &mut self.sites[number];
         site.executions += 1;
         self.executions += 1;
@@ -130,7 +137,7 @@ impl Sites {
             State::Candidate(candidate) => {
                 if self.looking.spend(candidate.general.size(), FREE, EACH * self.executions) || candidate.fine.is_due()
                 {
-                    candidate.general.see(Term::Node(node), nodes);
+                    candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
                 }
             }
         }
@@ -139,7 +146,7 @@ impl Sites {
     pub fn observe<R: Real>(&mut self, number: usize, node: Handle, verdict: Verdict, mode: Mode, nodes: &Nodes<R>) {
         if verdict == Verdict::Fine {
             let args: SmallVec<[f64; MAX_ARITY]> = nodes.args(node).map(|arg| nodes.value(arg)).collect();
-            return self.observe_fine(number, node, &args, nodes);
+            return self.observe_fine(number, node, &args, None, nodes);
         }
         let site = &mut self.sites[number];
         site.executions += 1;
@@ -163,7 +170,7 @@ impl Sites {
                     wrong: Sampling::default(),
                 });
                 for good in early.kept() {
-                    candidate.general.see(Term::Node(good), nodes);
+                    candidate.general.see(Term::Node(good), None, nodes);
                 }
                 candidate.observe(node, verdict, true, nodes);
                 site.state = State::Candidate(candidate);
