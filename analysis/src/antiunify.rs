@@ -441,20 +441,20 @@ impl Generaliser {
     pub fn observed(&self) -> Vec<findings::Sample> {
         let (_, variables) = self.expression(&self.cut);
         let mut observed: Vec<findings::Sample> = Vec::new();
-        for sample in self.samples() {
-            let inputs: Vec<Number> = variables.iter().map(|at| sample.values[*at]).collect();
-            let is_same = |other: &findings::Sample| inputs.iter().zip(&other.inputs).all(|(a, b)| a.is_same(b));
-            if !observed.iter().any(is_same) {
-                observed.push(findings::Sample { inputs, bits: sample.bits });
-            }
-        }
-        let others = self.wrong.chosen.iter().chain(&self.fine.chosen);
-        observed.extend(others.filter_map(|(values, bits)| {
-            let inputs: Vec<f64> = variables.iter().map(|at| values[*at]).collect();
+        let mut add = |inputs: Vec<Number>, bits: f64| {
+            let is_same = |other: &findings::Sample| inputs.iter().zip(&other.inputs).all(|(a, b)| a == b);
             // One whose trace ended early does not say what its inputs were.
             let is_whole = inputs.iter().all(|input| !input.is_nan());
-            is_whole.then(|| findings::Sample { inputs: inputs.into_iter().map(Number::from).collect(), bits: *bits })
-        }));
+            if is_whole && !observed.iter().any(is_same) {
+                observed.push(findings::Sample { inputs, bits });
+            }
+        };
+        for sample in self.samples() {
+            add(variables.iter().map(|at| sample.values[*at]).collect(), sample.bits);
+        }
+        for (values, bits) in self.wrong.chosen.iter().chain(&self.fine.chosen) {
+            add(variables.iter().map(|at| values[*at].into()).collect(), *bits);
+        }
         observed
     }
 
