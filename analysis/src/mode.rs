@@ -11,6 +11,8 @@ pub const DAZ: u32 = 1 << 6;
 /// Flush to zero.
 pub const FTZ: u32 = 1 << 15;
 pub const MXCSR_ROUNDING: u32 = 13;
+/// The bits of MXCSR that change results; the others are exception flags and masks.
+pub const MXCSR_MATTERS: u32 = DAZ | FTZ | 3 << MXCSR_ROUNDING;
 const CONTROL_ROUNDING: u32 = 10;
 const CONTROL_PRECISION: u32 = 8;
 

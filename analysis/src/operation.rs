@@ -30,7 +30,7 @@ pub struct Operations<R> {
     pub sites: Sites,
     pub nodes: Nodes<R>,
     /// Reals for arguments that have none of their own.
-    pub scratch: [R; MAX_ARITY],
+    scratch: [R; MAX_ARITY],
     pub count: u64,
     /// Of use where there are gaps in the log.
     pub strays: Strays,
@@ -303,7 +303,8 @@ impl<R: Real> Operations<R> {
     }
 
     /// The operation on the reals of its arguments.
-    fn real(&mut self, operator: Operator, args: &[Term]) -> R {
+    #[inline(always)]
+    pub fn real(&mut self, operator: Operator, args: &[Term]) -> R {
         let precision = self.precision;
         R::compute(operator, &self.reals(args)[..args.len()], precision)
     }
@@ -357,6 +358,7 @@ impl<R: Real> Operations<R> {
     }
 
     /// The reals of as many floats as an operation can have, and something where there are fewer.
+    #[inline(always)]
     fn reals(&mut self, terms: &[Term]) -> [&R; MAX_ARITY] {
         for (scratch, term) in self.scratch.iter_mut().zip(terms) {
             if let Term::Leaf(leaf) = term {

@@ -6,7 +6,7 @@
 use crate::error;
 use crate::influence::Influences;
 use crate::location::LocationId;
-use crate::mode::{DAZ, FTZ, MXCSR_ROUNDING, Mode, Target};
+use crate::mode::{MXCSR_MATTERS, Mode, Target};
 use crate::operation::Operations;
 use crate::real::Real;
 use crate::shadow::{Part, Value};
@@ -74,7 +74,7 @@ impl Mode {
     /// SSE rounds to nearest and keeps subnormal numbers.
     #[inline(always)]
     pub fn is_plain(self) -> bool {
-        self.mxcsr & (3 << MXCSR_ROUNDING | FTZ | DAZ) == 0
+        self.mxcsr & MXCSR_MATTERS == 0
     }
 }
 
@@ -133,18 +133,9 @@ impl<R: Real> Operations<R> {
         if F::is_nan(native) {
             return None;
         }
-        for (scratch, operand) in self.scratch.iter_mut().zip(&operands) {
-            if operand.node.is_none() {
-                scratch.assign(F::TARGET.ty, operand.bits as u128);
-            }
-        }
-        let mut reals: [&R; N] = std::array::from_fn(|i| &self.scratch[i]);
-        for (real, operand) in reals.iter_mut().zip(&operands) {
-            if let Some(node) = operand.node {
-                *real = &self.nodes[node].real;
-            }
-        }
-        let real = R::compute(operator, &reals, self.precision());
+        let (ty, influences, target) = (F::TARGET.ty, Influences::NONE, F::TARGET);
+        let terms = operands.map(|operand| operand.term(ty));
+        let real = self.real(operator, &terms);
         let rounded = real.rounded(F::TARGET) as u64;
         let ulps = distance::<F>(native, rounded);
         let local = if bits == correct { ulps } else { distance::<F>(F::apply(operator, correct), rounded) };
@@ -152,9 +143,8 @@ impl<R: Real> Operations<R> {
             return None;
         }
         self.count += 1;
-        let (ty, influences, target) = (F::TARGET.ty, Influences::NONE, F::TARGET);
         let made = Made { operator, ty, at, influences, bits: native as u128, real, target, ulps };
-        let node = self.nodes.make(made, &operands.map(|operand| operand.term(ty)));
+        let node = self.nodes.make(made, &terms);
         if self.is_error(ulps) {
             self.strays.note(ty, native as u128, node);
         }

@@ -10,7 +10,7 @@ use crate::log::{Bytes, Origin, Output, OutputArg};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Operations, Request, each, is_exact};
-use crate::plain::Operand;
+use crate::plain::{Operand, Plain};
 use crate::program::{Address, Destination, Index, Program, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
@@ -251,7 +251,10 @@ impl<R: Real> Running<'_, R> {
             Step::Apply { operator, from, ty, args, rounding, result, at, site, plain } => {
                 if let (Some(plain), Some(site)) = (plain, site)
                     && thread.mode.is_plain()
-                    && let Some(node) = plain_result(operations, frame, *operator, *ty, plain, *at, *site)
+                    && let Some(node) = match ty {
+                        Type::F64 => plain_result::<f64, R>(operations, frame, *operator, plain, *at, *site),
+                        _ => plain_result::<f32, R>(operations, frame, *operator, plain, *at, *site),
+                    }
                 {
                     frame.values[index] = Value::of_node(operations.nodes[node].bits(), node);
                     return;
@@ -469,41 +472,22 @@ impl<R: Real> Running<'_, R> {
     }
 }
 
-/// The result of an operation that is a plain one.
+/// The result of an operation that is a plain one on floats of this format.
 #[inline(always)]
-fn plain_result<R: Real>(
+fn plain_result<F: Plain, R: Real>(
     operations: &mut Operations<R>,
     frame: &Frame,
     operator: Operator,
-    ty: Type,
     args: &[(Index, u8); 3],
     at: LocationId,
     site: usize,
 ) -> Option<Handle> {
-    let nodes = &operations.nodes;
+    let (nodes, ty) = (&operations.nodes, F::TARGET.ty);
     let operand = |(index, granule): (Index, u8)| Operand::of(&frame.values[index], granule as usize, ty, nodes);
-    match operator {
-        Operator::Sqrt => {
-            let operands = [operand(args[0])];
-            match ty {
-                Type::F64 => operations.plain::<f64, 1>(operator, operands, at, site),
-                _ => operations.plain::<f32, 1>(operator, operands, at, site),
-            }
-        }
-        Operator::Fma => {
-            let operands = args.map(operand);
-            match ty {
-                Type::F64 => operations.plain::<f64, 3>(operator, operands, at, site),
-                _ => operations.plain::<f32, 3>(operator, operands, at, site),
-            }
-        }
-        _ => {
-            let operands = [operand(args[0]), operand(args[1])];
-            match ty {
-                Type::F64 => operations.plain::<f64, 2>(operator, operands, at, site),
-                _ => operations.plain::<f32, 2>(operator, operands, at, site),
-            }
-        }
+    match *args {
+        [a, _, _] if operator == Operator::Sqrt => operations.plain::<F, 1>(operator, [a].map(operand), at, site),
+        [a, b, c] if operator == Operator::Fma => operations.plain::<F, 3>(operator, [a, b, c].map(operand), at, site),
+        [a, b, _] => operations.plain::<F, 2>(operator, [a, b].map(operand), at, site),
     }
 }
 

@@ -3,19 +3,16 @@
 //! NaN results follow the Intel SDM, volume 1, table 4-7: the first operand that is a NaN, made quiet, else the second;
 //! and the default NaN if no operand is one. Rust leaves NaN bits open, so they are decided here by hand.
 
-use crate::mode::{DAZ, Direction, FTZ, MXCSR_DEFAULT, MXCSR_ROUNDING, Mode};
+use crate::mode::{DAZ, Direction, MXCSR_DEFAULT, MXCSR_MATTERS, Mode};
 use fpgrind_ir::{Operator, Type};
 use std::arch::asm;
-
-/// The bits that change results; the others are exception flags and masks.
-const MATTERS: u32 = DAZ | FTZ | 3 << MXCSR_ROUNDING;
 
 /// Runs one instruction under another MXCSR. The exceptions stay masked whatever the guest says: a trap would be ours.
 ///
 /// Sound because MXCSR is put back before the block ends, so compiled code never sees another rounding mode.
 macro_rules! under_mxcsr {
     ($mxcsr:expr, $instruction:literal, $($operand:tt)*) => {{
-        let guest: u32 = ($mxcsr & MATTERS) | MXCSR_DEFAULT;
+        let guest: u32 = ($mxcsr & MXCSR_MATTERS) | MXCSR_DEFAULT;
         let mut ours: u32 = 0;
         // SAFETY: the instruction works on registers alone; MXCSR is saved before and restored after it.
         unsafe {
@@ -73,7 +70,7 @@ fn narrow(bits: u64, mxcsr: u32) -> u32 {
         let sign = (bits >> 63) << 31;
         return (sign | 0x7fc0_0000 | bits >> 29 & 0x3f_ffff) as u32;
     }
-    if mxcsr & MATTERS == 0 {
+    if mxcsr & MXCSR_MATTERS == 0 {
         return (value as f32).to_bits();
     }
     let result: f32;
@@ -88,7 +85,7 @@ macro_rules! implement {
             fn apply(operator: Operator, args: &[u64], mxcsr: u32) -> Option<u64> {
                 let nan = args.iter().map(|arg| *arg as $bits).find(|arg| $float::from_bits(*arg).is_nan());
                 let flush = |bits: &u64| $float::from_bits(flush_input($ty, *bits, mxcsr) as $bits);
-                let plain = mxcsr & MATTERS == 0;
+                let plain = mxcsr & MXCSR_MATTERS == 0;
                 let result: $float = match (operator, args) {
                     // These touch the sign alone, even of NaNs: they are done by logic instructions.
                     (Operator::Neg, [a]) => return Some((*a as $bits ^ 1 << ($bits::BITS - 1)) as u64),
@@ -220,6 +217,7 @@ implement!(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mode::{FTZ, MXCSR_ROUNDING};
     use proptest::prelude::*;
 
     const DOWN: u32 = MXCSR_DEFAULT | 1 << MXCSR_ROUNDING;
