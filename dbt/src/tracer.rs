@@ -360,12 +360,16 @@ fn event_message(tid: i32) -> u64 {
     message
 }
 
+/// Whom to wait for: tasks of any kind, but only those that this thread launched and traces. The process may have other children, and
+/// other threads that wait for them.
+const OURS: i32 = libc::__WALL | libc::__WNOTHREAD;
+
 /// The next event of a task, or of any.
 pub fn wait(tid: i32) -> Option<(i32, i32)> {
     loop {
         let mut status = 0;
         // SAFETY: a plain system call.
-        let who = unsafe { libc::waitpid(tid, &mut status, libc::__WALL) };
+        let who = unsafe { libc::waitpid(tid, &mut status, OURS) };
         if who > 0 {
             return Some((who, status));
         }
@@ -384,7 +388,7 @@ enum Look {
 fn look() -> Look {
     let mut status = 0;
     // SAFETY: a plain system call.
-    match unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) } {
+    match unsafe { libc::waitpid(-1, &mut status, OURS | libc::WNOHANG) } {
         0 => Look::Nothing,
         who if who > 0 => Look::Event(who, status),
         _ => Look::Nobody,

@@ -14,7 +14,6 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 #[derive(Clone, Copy)]
 pub struct Format {
@@ -101,15 +100,11 @@ pub struct Guest {
     results: Vec<u8>,
 }
 
-/// A tracer waits for whatever child of the process ends: one at a time.
-pub static ALONE: Mutex<()> = Mutex::new(());
-
 const ORDINARY: usize = 40;
 const SPECIAL: usize = 60;
 
 impl Guest {
     pub fn run(format: Format, reached: Reached, flags: &[&str]) -> Guest {
-        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = scratch(&format!(
             "libm-{}{}",
             format.name.replace(' ', "-"),

@@ -2,14 +2,13 @@
 
 use crate::common::{native, run, scratch};
 use crate::functions::{FUNCTIONS, Meaning};
-use crate::guest::{ALONE, Format, address_of, analyse, libm, ordinary, symbols};
+use crate::guest::{Format, address_of, analyse, libm, ordinary, symbols};
 use crate::random::Random;
 use crate::{big::Big, is_same};
 use fpgrind_analysis::{Findings, Shadow};
 use fpgrind_ir::Type;
 use std::fmt::Write;
 use std::process::Command;
-use std::sync::PoisonError;
 
 /// A function of libmvec, by what its name says (x86 Vector Function ABI).
 struct Vector {
@@ -102,7 +101,6 @@ pub struct Outcome {
 }
 
 pub fn check() -> Outcome {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = scratch("libmvec");
     let functions: Vec<Vector> =
         symbols(&libm().with_file_name("libmvec.so.1")).iter().filter_map(|symbol| parse(symbol)).collect();
