@@ -189,6 +189,11 @@ impl Real for Mpfr {
         value
     }
 
+    /// The double next to it: the rest is not told.
+    fn as_pair(&self) -> Option<Pair> {
+        Some(Pair::double(self.to_f64())).filter(|pair| pair.hi.is_finite())
+    }
+
     fn of_pair(pair: Pair, precision: u32) -> Mpfr {
         Mpfr::apply(Operator::Add, &[&Mpfr::exactly(precision, pair.hi), &Mpfr::exactly(precision, pair.lo)])
     }

@@ -116,7 +116,7 @@ impl Lane {
         }
         let value = F::value(bits);
         // It may be a magic number.
-        self.is_plain = R::HAS_PAIRS && !(constant && value.abs() >= 4e6);
+        self.is_plain = !(constant && value.abs() >= 4e6);
         self.float.set(Pair::double(value), 0, Influences::NONE, Slot::leaf(ty, bits, constant));
     }
 
@@ -132,6 +132,17 @@ impl Lane {
 }
 
 impl<R: Real> Operations<R> {
+    /// The operation on reals that are no pairs; and the double next to its result.
+    #[inline(always)]
+    fn compute_from_nodes<F: Plain>(&mut self, operator: Operator, args: [(&Lane, &Float); 3]) -> Option<(Pair, R)> {
+        let term = |(lane, float): (&Lane, &Float)| match (float.slot, lane.part) {
+            (Slot::Node, Part::Shadow(node)) => Term::Node(node),
+            _ => Term::Leaf(Leaf::new(Type::F64, F::value(lane.bits).to_bits() as u128, false)),
+        };
+        let real = self.real(operator, &args.map(term)[..operator.arity()]);
+        Some((real.as_pair()?, real))
+    }
+
     /// Does the operation, if that is the common case: says whether it was.
     #[inline(always)]
     pub fn plain<F: Plain>(
@@ -150,12 +161,13 @@ impl<R: Real> Operations<R> {
         }
         let native = F::apply(operator, [a.bits, b.bits, c.bits]);
         let [x, y, z] = [&a.float, &b.float, &c.float];
-        let real = match operator {
-            Operator::Sqrt => Pair::compute(operator, &[x.real]),
-            Operator::Fma => Pair::compute(operator, &[x.real, y.real, z.real]),
-            _ => Pair::compute(operator, &[x.real, y.real]),
+        let computed = match operator {
+            _ if !R::HAS_PAIRS => self.compute_from_nodes::<F>(operator, [(a, x), (b, y), (c, z)]),
+            Operator::Sqrt => pair_and_real(Pair::compute(operator, &[x.real]), self.precision()),
+            Operator::Fma => pair_and_real(Pair::compute(operator, &[x.real, y.real, z.real]), self.precision()),
+            _ => pair_and_real(Pair::compute(operator, &[x.real, y.real]), self.precision()),
         };
-        let Some(real) = real else { return false };
+        let Some((real, shadow)) = computed else { return false };
         let Some(rounded) = F::rounded(real) else { return false };
         if F::is_nan(native) {
             return false;
@@ -185,6 +197,10 @@ impl<R: Real> Operations<R> {
             influences = self.sets.union(influences, z.influences);
         }
         if is_wrong || !influences.is_empty() {
+            // The pairs do not tell all that is asked now.
+            if !R::HAS_PAIRS {
+                return false;
+            }
             match repaired(operator, [x, y], &real, ulps) {
                 Some(repaired) => (influences, is_wrong, shown) = (repaired.influences, false, None),
                 None if is_wrong => influences = self.sets.with(influences, site as u32),
@@ -193,7 +209,6 @@ impl<R: Real> Operations<R> {
         }
         self.count += 1;
         let (ty, target) = (F::TARGET.ty, F::TARGET);
-        let shadow = R::of_pair(real, self.precision());
         let made = Made { operator, ty, at, influences, bits: native as u128, real: shadow, target, ulps };
         let node = self.nodes.make_of(made, [x.slot, y.slot, z.slot, Slot::None], [x.word, y.word, z.word, 0]);
         let args = [F::value(a.bits), F::value(b.bits)];
@@ -212,6 +227,11 @@ impl<R: Real> Operations<R> {
         }
         true
     }
+}
+
+#[inline(always)]
+fn pair_and_real<R: Real>(pair: Option<Pair>, precision: u32) -> Option<(Pair, R)> {
+    pair.map(|pair| (pair, R::of_pair(pair, precision)))
 }
 
 /// The argument that a sum is in the reals, if natively it is better than that: the other argument compensated an error.

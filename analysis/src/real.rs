@@ -51,12 +51,10 @@ pub trait Real: Clone + 'static {
     }
     /// A number that is known beyond doubt, to the digits that it has.
     fn settled(value: Mpfr) -> Self;
-    /// Are there numbers that are two doubles?
+    /// Is all that is known of most numbers two doubles and a bound?
     const HAS_PAIRS: bool = false;
-    /// The number as two doubles, if that is all that it is.
-    fn as_pair(&self) -> Option<Pair> {
-        None
-    }
+    /// The number as two doubles, if it is within their reach.
+    fn as_pair(&self) -> Option<Pair>;
     /// What two doubles stand for.
     fn of_pair(pair: Pair, precision: u32) -> Self;
 
