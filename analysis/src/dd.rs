@@ -2,9 +2,11 @@
 //!
 //! The bound is made of what the roundings really were, as far as they can be had exactly: a sum of doubles that fits is known to be
 //! exact. What doubles cannot hold (numbers beyond their range) is an MPFR number, until a result fits again; and so is
-//! computed what has no short way in doubles. Sums and products of two doubles without error are Knuth's and Dekker's; how they make
+//! computed what has no short way in doubles; the elementary functions have one (`functions`). Sums and products of two doubles without error are Knuth's and Dekker's; how they make
 //! double-doubles is found in Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic building blocks of
 //! double-word arithmetic" (2017).
+
+mod functions;
 
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
@@ -198,7 +200,7 @@ impl DoubleDouble {
         for (number, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.is_double()) {
             // The two doubles may be too far apart for one number of these digits.
             let err = arg.err + arg.hi.abs() * f64::exp2(1.0 - precision as f64);
-            if let Some(grown) = grown(operator, args, number, value.hi, err) {
+            if let Some(grown) = functions::grown(operator, args, number, value.hi, err) {
                 let grown = grown * (1.0 + 1e-3) + f64::from_bits(8);
                 // A change that is not small may do anything.
                 let is_small = grown <= value.hi.abs() * LITTLE;
@@ -248,26 +250,6 @@ impl DoubleDouble {
     }
 }
 
-/// What a small change of an argument does to the result, at most; nothing if that is not known.
-fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64, change: f64) -> Option<f64> {
-    let x = args[number].hi;
-    Some(match (operator, number) {
-        (Operator::Sin | Operator::Cos | Operator::Atan | Operator::Tanh | Operator::Asinh, 0) => change,
-        (Operator::Erf, 0) => 1.2 * change,
-        (Operator::Exp | Operator::Exp2, 0) => result.abs() * change,
-        (Operator::Expm1, 0) => (result.abs() + 1.0) * change,
-        (Operator::Log, 0) => change / x.abs(),
-        (Operator::Log2, 0) => 1.5 * (change / x.abs()),
-        (Operator::Log10, 0) => 0.5 * (change / x.abs()),
-        (Operator::Log1p, 0) => change / (1.0 + x).abs(),
-        (Operator::Tan, 0) => (1.0 + result * result) * change,
-        (Operator::Pow, 0) => (args[1].hi * result).abs() * (change / x.abs()),
-        (Operator::Pow, 1) => (args[0].hi.ln() * result).abs() * change,
-        (Operator::Hypot, _) => change,
-        _ => return None,
-    })
-}
-
 impl Real for DoubleDouble {
     fn zero(_: u32) -> DoubleDouble {
         DoubleDouble::double(0.0)
@@ -299,7 +281,7 @@ impl Real for DoubleDouble {
                 (Operator::Fma, [a, b, c]) => {
                     DoubleDouble::mul(a, b).and_then(|product| DoubleDouble::add(&product, c.hi, c.lo, c.err))
                 }
-                _ => None,
+                _ => functions::apply(operator, args),
             };
             // The rest is MPFR's affair: NaN, the infinities, what is near the ends of the doubles.
             if let Some(done) = done {
@@ -369,6 +351,10 @@ impl Real for DoubleDouble {
         // A conversion saturates, and NaN has no bound.
         let doubt = self.err / ulp;
         if doubt < 1e15 { doubt as u64 + 1 } else { u64::MAX }
+    }
+
+    fn sway(operator: Operator, args: &[&Self], others: &[f64], result: &Self, to: Target) -> Option<u64> {
+        functions::sway(operator, args, others, result, to)
     }
 
     fn differs_for_sure(&self, other: &DoubleDouble) -> bool {
