@@ -113,7 +113,7 @@ impl<R: Real> Operations<R> {
     }
 
     /// What the best library there could be computes on these floats, of any formats.
-    fn library(&mut self, operator: Operator, ty: Type, args: &[Number], mode: Mode) -> u128 {
+    pub fn library(&mut self, operator: Operator, ty: Type, args: &[Number], mode: Mode) -> u128 {
         let from = args.first().map_or(ty, |arg| arg.ty);
         // The x87's own functions are less exact than a library's, and instructions for the lesser and the greater see NaN otherwise.
         let differs = ty == Type::F80 || matches!(operator, Operator::Min | Operator::Max);
@@ -137,48 +137,13 @@ impl<R: Real> Operations<R> {
         R::compute(operator, &self.scratch.each_ref()[..args.len().min(MAX_ARITY)], self.precision).rounded(to)
     }
 
-    /// What a library function did, if it can have been that.
-    pub fn call(&mut self, mut request: Request) -> Option<Term> {
-        let Request { operator, ty, ref args, native, at, mode, .. } = request;
-        let from = args.first().map_or(ty, |arg| self.nodes.ty(*arg));
-        let real = self.real(in_reals(operator, mode.direction(from, ty)), args);
-        if !self.is_plausible(operator, ty, args, native, &real) {
-            return None;
-        }
-        request.site = (!is_exact(operator, from, ty)).then(|| self.sites.number(SiteKey { at, operator, ty }));
-        Some(self.operate_with(request, Some(real)))
-    }
-
-    /// Could a library function that means this operation have returned this? The best are within an ulp and the worst within
-    /// hundreds; a program's own function of the same name is not.
-    fn is_plausible(&mut self, operator: Operator, ty: Type, args: &[Term], native: u128, real: &R) -> bool {
-        const FAR: u64 = 1 << 16;
-        // Near what it should be, whatever its arguments are, it is no other function.
-        if error::ulps(ty, native, real.rounded(Target::nearest(ty))) < FAR {
-            return true;
-        }
-        let args: SmallVec<[Number; MAX_ARITY]> = args.iter().map(|arg| self.nodes.number(*arg)).collect();
-        let expected = self.library(operator, ty, &args, Mode::default());
-        let both_nan = error::is_nan(ty, expected) && error::is_nan(ty, native);
-        if both_nan || error::ulps(ty, native, expected) < FAR {
-            return true;
-        }
-        // A part of a complex number is as good as can be expected if it is so beside the other part.
-        let Some(other) = operator.other_part() else { return false };
-        let other = self.library(other, ty, &args, Mode::default());
-        let [native, expected, other] = [native, expected, other].map(|bits| error::value(ty, bits));
-        let far = FAR as f64 * f64::exp2(-(format::layout(ty).digits as f64));
-        let is_special = [native, expected, other].iter().any(|value| !value.is_finite());
-        is_special || (native - expected).abs() <= far * expected.abs().max(other.abs())
-    }
-
     /// Does the operation in the reals and books what happened.
     pub fn operate(&mut self, request: Request) -> Term {
         self.operate_with(request, None)
     }
 
     /// The same, if the real may be known already.
-    fn operate_with(&mut self, mut request: Request, mut known: Option<R>) -> Term {
+    pub fn operate_with(&mut self, mut request: Request, mut known: Option<R>) -> Term {
         if let Some(found) = magic::find(&request, &self.nodes) {
             self.see_rounding(found, &mut request);
             known = None;
@@ -381,7 +346,7 @@ impl<R: Real> Operations<R> {
 
     /// The reals of as many floats as an operation can have, and something where there are fewer.
     #[inline(always)]
-    fn reals(&mut self, terms: &[Term]) -> [&R; MAX_ARITY] {
+    pub fn reals(&mut self, terms: &[Term]) -> [&R; MAX_ARITY] {
         for (scratch, term) in self.scratch.iter_mut().zip(terms) {
             if let Term::Leaf(leaf) = term {
                 scratch.assign(leaf.ty, leaf.bits());
@@ -420,7 +385,7 @@ impl<R: Real> Operations<R> {
             return Verdict::Wrong(kind, error::maximal(ty));
         }
         let correct_is_nan = any_nan(&correct);
-        if done.called && bits != correct && self.sways_little(done, real, &correct, doubt) {
+        if done.called && bits != correct && self.sways_little(done.operator, args, &correct, real, target, doubt) {
             return Verdict::Fine;
         }
         let exactly = if bits == correct { native } else { self.on_exact(done, from, &correct, mode) };
@@ -447,20 +412,6 @@ impl<R: Real> Operations<R> {
             None => CauseKind::Inaccurate,
         };
         Verdict::Wrong(kind, local)
-    }
-
-    /// Can it be told without computing the function again that what it does with the rounding of its arguments is no error?
-    fn sways_little(&mut self, done: &Done, real: &R, correct: &[u128; MAX_ARITY], doubt: u64) -> bool {
-        let Done { operator, args, target, .. } = *done;
-        if !args.iter().all(|arg| matches!(self.nodes.ty(*arg), Type::F64 | Type::F32)) {
-            return false;
-        }
-        let mut rounded = [0.0; MAX_ARITY];
-        for ((rounded, arg), bits) in rounded.iter_mut().zip(args).zip(correct) {
-            *rounded = error::value(self.nodes.ty(*arg), *bits);
-        }
-        let sway = R::sway(operator, &self.reals(args)[..args.len()], &rounded[..args.len()], real, target);
-        sway.is_some_and(|ulps| !self.is_error(ulps.saturating_add(doubt)))
     }
 
     /// Is the right value of an argument infinite or zero only because its format has no such number?

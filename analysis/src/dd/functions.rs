@@ -41,7 +41,8 @@ pub fn apply(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble>
     }
     // SAFETY: the machine has FMA.
     let Approximation { value, err } = unsafe { approximately(operator, args) }?;
-    if !is_safe(value.hi) || !(err <= value.hi.abs() * TOO_FAR) || may_be_short(value, err) {
+    let is_near = err <= value.hi.abs() * TOO_FAR;
+    if !is_safe(value.hi) || !is_near || may_be_short(value, err) {
         return None;
     }
     let mut result = DoubleDouble::new(value.hi, value.lo, err * SLACK);
@@ -78,7 +79,13 @@ fn exactly(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
             Cos | Cosh | Exp | Exp2 => 1.0,
             _ => return None,
         },
-        (Log | Log2 | Log10 | Acos, [x]) if x.is_double() && x.hi == 1.0 => 0.0,
+        (Log | Log10 | Acos, [x]) if x.is_double() && x.hi == 1.0 => 0.0,
+        (Log2, [x]) if x.is_double() && x.hi > 0.0 && x.hi.to_bits() << 12 == 0 && is_safe(x.hi) => {
+            (x.hi.to_bits() >> 52) as f64 - 1023.0
+        }
+        (Exp2, [x]) if x.is_double() && x.hi.fract() == 0.0 && x.hi.abs() < 900.0 => {
+            f64::from_bits(((1023 + x.hi as i64) as u64) << 52)
+        }
         _ => return None,
     };
     Some(DoubleDouble::double(value))

@@ -12,11 +12,9 @@ use super::{Approximation, U2};
 fn of_one_and(z: Pair, tables: &Tables) -> Pair {
     let of = &tables.inverses;
     let x = z.hi;
-    let tail = (6..=12).rev().fold(0.0, |sum, k: usize| {
-        let inverse = if k % 2 == 0 { -of[k].hi } else { of[k].hi };
-        x.mul_add(sum, inverse)
-    });
-    let p = of[5].plus_product(z, Pair::double(tail));
+    // The signs alternate, from minus on.
+    let tail = (6..=12).rev().fold(0.0, |sum, k: usize| x.mul_add(-sum, of[k].hi));
+    let p = of[5].plus_product(z, Pair::double(-tail));
     let p = (-of[4]).plus_product(z, p);
     let p = of[3].plus_product(z, p);
     let p = (-of[2]).plus_product(z, p);
@@ -33,8 +31,8 @@ const OF_ONE_AND: f64 = f64::from_bits((1023 - 96) << 52);
 pub fn log(x: Pair) -> Approximation {
     let tables = &*TABLES;
     let bits = x.hi.to_bits();
-    let (n, digits) = ((bits >> 52) as i32 - 1023, bits & (1 << 52) - 1);
-    let number = (digits + (1 << 43) >> 44) as usize % (LOGARITHMS + 1);
+    let (n, digits) = ((bits >> 52) as i32 - 1023, bits & ((1 << 52) - 1));
+    let number = ((digits + (1 << 43)) >> 44) as usize % (LOGARITHMS + 1);
     let (reciprocal, logarithm) = tables.logarithms[number];
     let m = x.scaled(f64::from_bits(((1023 - n) as u64) << 52));
     // Exact where the reciprocal is a power of two, as it is near 1; u^3 elsewhere.

@@ -11,7 +11,7 @@ pub fn exactly(x: f64, n: f64) -> Option<Pair> {
     }
     let n = n as i32;
     let bits = x.to_bits();
-    let digits = bits & (1 << 52) - 1 | 1 << 52;
+    let digits = bits & ((1 << 52) - 1) | 1 << 52;
     let odd = digits >> digits.trailing_zeros();
     if n as u32 * (u64::BITS - odd.leading_zeros()) > 106 {
         return None;

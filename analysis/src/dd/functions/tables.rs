@@ -66,7 +66,8 @@ pub static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     }
 });
 
-const PRECISION: u32 = 256;
+/// Three doubles, and some to spare.
+const PRECISION: u32 = 192;
 
 /// A number as a sum of doubles.
 fn parts<const N: usize>(value: &Mpfr) -> [f64; N] {
