@@ -172,6 +172,19 @@ proptest! {
         check(Operator::Pow, &[(-x.ceil(), None, None), (n as f64, None, None)])?;
     }
 
+    /// A hypotenuse of 54 digits is between two doubles, one of 25 between two singles.
+    #[test]
+    fn what_is_in_the_middle_between_two_floats_is_known_exactly(half in 1u64 << 50..3 << 49, short in 1u64 << 21..3 << 20) {
+        for k in [2 * half + 1, 2 * short + 1] {
+            let legs = [3 * k, 4 * k].map(|leg| DoubleDouble::double(leg as f64));
+            let result = DoubleDouble::compute(Operator::Hypot, &[&legs[0], &legs[1]], 256);
+            let truth = Mpfr::apply(Operator::Mul, &[&Mpfr::exactly(PRECISION, 5.0), &Mpfr::exactly(PRECISION, k as f64)]);
+            for target in FORMATS.map(Target::nearest) {
+                prop_assert_eq!(result.rounded(target), truth.rounded(target), "{} {:?}", k, result);
+            }
+        }
+    }
+
     /// The bound is of use, and MPFR is seldom needed.
     #[test]
     fn ordinary_arguments_need_no_mpfr(part in 0.0..1.0f64, log in any::<bool>(), single in any::<bool>()) {
