@@ -75,11 +75,11 @@ fn exactly(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
             return is_safe(exact.hi).then(|| DoubleDouble::new(exact.hi, exact.lo, 0.0));
         }
         (_, [x]) if x.is_double() && x.hi == 0.0 => match operator {
-            Sin | Tan | Asin | Atan | Sinh | Tanh | Expm1 | Log1p | Cbrt => x.hi,
-            Cos | Cosh | Exp | Exp2 => 1.0,
+            Sin | Tan | Asin | Atan | Sinh | Tanh | Asinh | Atanh | Expm1 | Log1p | Cbrt => x.hi,
+            Cos | Cosh | Exp | Exp2 | Exp10 => 1.0,
             _ => return None,
         },
-        (Log | Log10 | Acos, [x]) if x.is_double() && x.hi == 1.0 => 0.0,
+        (Log | Log10 | Acos | Acosh, [x]) if x.is_double() && x.hi == 1.0 => 0.0,
         (Log2, [x]) if x.is_double() && x.hi > 0.0 && x.hi.to_bits() << 12 == 0 && is_safe(x.hi) => {
             (x.hi.to_bits() >> 52) as f64 - 1023.0
         }
@@ -112,6 +112,10 @@ fn approximately(operator: Operator, args: &[&DoubleDouble]) -> Option<Approxima
                 Operator::Log2 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log2_e)),
                 Operator::Log10 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log10_e)),
                 Operator::Log1p => logarithm::log1p(x),
+                Operator::Exp10 => exponential::exp10(x),
+                Operator::Asinh => logarithm::asinh(x),
+                Operator::Acosh => logarithm::acosh(x),
+                Operator::Atanh => logarithm::atanh(x),
                 Operator::Sin => circular::sin(x),
                 Operator::Cos => circular::cos(x),
                 Operator::Tan => circular::tan(x),

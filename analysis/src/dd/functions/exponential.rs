@@ -97,6 +97,15 @@ pub fn exp2(x: Pair) -> Option<Approximation> {
     Some(Parts::of_rest(r, 10.0 * U2 * r.hi.abs(), number, tables).whole())
 }
 
+/// The product with ln(10) is within 12u^2 of itself.
+#[inline]
+#[target_feature(enable = "fma")]
+pub fn exp10(x: Pair) -> Option<Approximation> {
+    let product = x * TABLES.ln_10;
+    let Approximation { value, err } = exp(product)?;
+    Some(Approximation { value, err: err + value.hi * (12.0 * U2 * 1.01) * product.hi.abs() })
+}
+
 #[inline]
 #[target_feature(enable = "fma")]
 pub fn expm1(x: Pair) -> Option<Approximation> {

@@ -76,3 +76,49 @@ pub fn log_times(x: Pair, constant: Pair) -> Approximation {
     let value = value * constant;
     Approximation { value, err: err * constant.hi * 1.01 + 12.0 * U2 * value.hi.abs() }
 }
+
+/// ln(1 + t) of a t that is within so many u^2 of itself: the result is at most that, too.
+#[inline]
+#[target_feature(enable = "fma")]
+fn of_one_and_about(t: Pair, doubt: f64) -> Option<Approximation> {
+    let Approximation { value, err } = log1p(t)?;
+    Some(Approximation { value, err: err + doubt * U2 * value.hi.abs() * 1.01 })
+}
+
+/// With y = |x|: ln(1 + y + y^2 / (1 + sqrt(1 + y^2))), without a difference.
+#[inline]
+#[target_feature(enable = "fma")]
+pub fn asinh(x: Pair) -> Option<Approximation> {
+    // Squares are within the doubles.
+    if x.hi.abs() > 1e100 {
+        return None;
+    }
+    let (y, square) = (x.magnitude(), x * x);
+    let t = y + square / (Pair::ONE + (Pair::ONE + square).sqrt());
+    let Approximation { value, err } = of_one_and_about(t, 64.0)?;
+    Some(Approximation { value: value.signed_as(x.hi), err })
+}
+
+/// With t = x - 1: ln(1 + t + sqrt(t (t + 2))).
+#[inline]
+#[target_feature(enable = "fma")]
+pub fn acosh(x: Pair) -> Option<Approximation> {
+    let t = x - Pair::ONE;
+    if t.hi <= 0.0 || x.hi > 1e100 {
+        return None;
+    }
+    of_one_and_about(t + (t * (t + Pair::double(2.0))).sqrt(), 48.0)
+}
+
+/// With y = |x|: ln(1 + 2y / (1 - y)) / 2.
+#[inline]
+#[target_feature(enable = "fma")]
+pub fn atanh(x: Pair) -> Option<Approximation> {
+    let y = x.magnitude();
+    let room = Pair::ONE - y;
+    if room.hi <= 0.0 {
+        return None;
+    }
+    let Approximation { value, err } = of_one_and_about(y.scaled(2.0) / room, 32.0)?;
+    Some(Approximation { value: value.scaled(0.5).signed_as(x.hi), err: 0.5 * err })
+}

@@ -27,6 +27,15 @@ pub fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: 
             let room = (1.0 - x.abs()) + if x < 0.0 { args[0].lo } else { -args[0].lo };
             if change < room * LITTLE { change / (room * (1.0 + x.abs())).sqrt() } else { f64::INFINITY }
         }
+        (Operator::Acosh, 0) => {
+            let room = (x - 1.0) + args[0].lo;
+            if change < room * LITTLE { change / (room * (1.0 + x)).sqrt() } else { f64::INFINITY }
+        }
+        (Operator::Atanh, 0) => {
+            let room = (1.0 - x.abs()) + if x < 0.0 { args[0].lo } else { -args[0].lo };
+            if change < room * LITTLE { change / (room * (1.0 + x.abs())) } else { f64::INFINITY }
+        }
+        (Operator::Exp10, 0) => 2.31 * result.abs() * change,
         (Operator::Atan2, _) => {
             // The other, over what is at most the square of the distance.
             let (other, most) = (args[1 - number].hi.abs(), args[0].hi.abs().max(args[1].hi.abs()));

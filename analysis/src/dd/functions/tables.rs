@@ -31,6 +31,7 @@ pub struct Tables {
     pub step_of_powers: [f64; 3],
     pub step_of_sines: [f64; 3],
     pub ln_2: Pair,
+    pub ln_10: Pair,
     pub log2_e: Pair,
     pub log10_e: Pair,
     pub pi: Pair,
@@ -41,7 +42,8 @@ pub static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let divide = |a: &Mpfr, b: f64| Mpfr::apply(Operator::Div, &[a, &number(b)]);
     let of = |operator, value: &Mpfr| Mpfr::apply(operator, &[value]);
     let [one, two] = [1.0, 2.0].map(number);
-    let [ln_2, pi] = [of(Operator::Log, &two), of(Operator::Acos, &number(-1.0))];
+    let [ln_2, ln_10] = [two, number(10.0)].map(|base| of(Operator::Log, &base));
+    let pi = of(Operator::Acos, &number(-1.0));
     let inverse = |value: &Mpfr| Mpfr::apply(Operator::Div, &[&one, value]);
     let step_of_sines = divide(&pi, 2.0 * SINES as f64);
     let times = |a: &Mpfr, b: usize| Mpfr::apply(Operator::Mul, &[a, &number(b as f64)]);
@@ -60,8 +62,9 @@ pub static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         step_of_powers: parts(&divide(&ln_2, POWERS as f64)),
         step_of_sines: parts(&step_of_sines),
         ln_2: pair(&ln_2),
+        ln_10: pair(&ln_10),
         log2_e: pair(&inverse(&ln_2)),
-        log10_e: pair(&inverse(&of(Operator::Log, &number(10.0)))),
+        log10_e: pair(&inverse(&ln_10)),
         pi: pair(&pi),
     }
 });

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const PRECISION: u32 = 2400;
 
 /// Each function, between which arguments its bound is at most 2^-90 of the result, and where it is at home.
-const UNARY: [(Operator, f64, f64); 17] = [
+const UNARY: [(Operator, f64, f64); 21] = [
     (Operator::Exp, -600.0, 600.0),
     (Operator::Exp2, -800.0, 800.0),
     (Operator::Expm1, -30.0, 600.0),
@@ -29,6 +29,10 @@ const UNARY: [(Operator, f64, f64); 17] = [
     (Operator::Acos, -1.0, 1.0),
     (Operator::Atan, -1e100, 1e100),
     (Operator::Cbrt, -1e200, 1e200),
+    (Operator::Exp10, -250.0, 250.0),
+    (Operator::Asinh, -1e90, 1e90),
+    (Operator::Acosh, 1.0, 1e90),
+    (Operator::Atanh, -1.0, 1.0),
 ];
 
 const BINARY: [Operator; 3] = [Operator::Pow, Operator::Atan2, Operator::Hypot];
