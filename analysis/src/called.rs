@@ -44,10 +44,7 @@ impl<R: Real> Operations<R> {
         // A cast may have been a loss that counts only now; a rounding in disguise is a sum.
         let is_clean = |arg: &Term| match arg {
             Term::Leaf(leaf) => leaf.ty == *ty,
-            Term::Node(node) => {
-                let node = &self.nodes[*node];
-                node.ty == *ty && node.influences.is_empty() && node.operator != Cast
-            }
+            Term::Node(node) => self.nodes[*node].ty == *ty && self.nodes[*node].operator != Cast,
         };
         let is_float = matches!(ty, Type::F64 | Type::F32);
         let is_function = !matches!(operator, Add | Sub | Neg | Abs | Cast);
@@ -65,23 +62,28 @@ impl<R: Real> Operations<R> {
         }
         let bits = each(args, |arg| self.nodes.bits(arg));
         let correct = each(args, |arg| self.nodes.rounded(arg));
-        let is_fine = match bits == correct {
-            true => !self.is_error(ulps.saturating_add(doubt)),
-            false => self.sways_little(operator, args, &correct, &real, target, doubt),
+        let site = self.sites.number(SiteKey { at, operator, ty });
+        // Of one that goes wrong at times, it is told how wrong it was when it was not.
+        let (is_fine, local) = match bits == correct {
+            true => (!self.is_error(ulps.saturating_add(doubt)), Some(ulps)),
+            false if self.sites.is_candidate(site) => (false, None),
+            false => (self.sways_little(operator, args, &correct, &real, doubt), None),
         };
         if !is_fine {
             return Err(real);
         }
         self.count += 1;
-        let made = Made { operator, ty, at, influences: Influences::NONE, bits: native, real, target, ulps };
+        let mut influences = Influences::NONE;
+        for arg in args {
+            influences = self.sets.union(influences, self.nodes.influences(*arg));
+        }
+        let made = Made { operator, ty, at, influences, bits: native, real, target, ulps };
         let node = self.nodes.make(made, args);
         if self.is_error(ulps) {
             self.strays.note(ty, native, node);
         }
-        let site = self.sites.number(SiteKey { at, operator, ty });
-        let mut values = [0.0; MAX_ARITY];
-        values.iter_mut().zip(bits).for_each(|(value, bits)| *value = error::value(ty, bits));
-        self.sites.observe_fine(site, node, &values[..args.len()], None, &self.nodes);
+        let values = [0, 1].map(|number| args.get(number).map_or(0.0, |_| error::value(ty, bits[number])));
+        self.sites.observe_fine(site, node, values, local, &self.nodes);
         Ok(Term::Node(node))
     }
 
@@ -106,24 +108,18 @@ impl<R: Real> Operations<R> {
         is_special || (native - expected).abs() <= far * expected.abs().max(other.abs())
     }
 
-    /// Can it be told without computing the function again that it makes no error of the rounding of its arguments?
-    pub fn sways_little(
+    /// Can it be told without computing the function again that it makes no error of the rounding of its arguments, all of one format?
+    fn sways_little(
         &mut self,
         operator: Operator,
         args: &[Term],
         correct: &[u128; MAX_ARITY],
         real: &R,
-        target: Target,
         doubt: u64,
     ) -> bool {
-        let mut rounded = [0.0; MAX_ARITY];
-        for ((rounded, arg), bits) in rounded.iter_mut().zip(args).zip(correct) {
-            let ty = self.nodes.ty(*arg);
-            if !matches!(ty, Type::F64 | Type::F32) {
-                return false;
-            }
-            *rounded = error::value(ty, *bits);
-        }
+        let Some(ty) = args.first().map(|arg| self.nodes.ty(*arg)) else { return false };
+        let rounded = correct.map(|bits| error::value(ty, bits));
+        let target = Target::nearest(ty);
         let sway = R::sway(operator, &self.reals(args)[..args.len()], &rounded[..args.len()], real, target);
         sway.is_some_and(|ulps| !self.is_error(ulps.saturating_add(doubt)))
     }

@@ -10,23 +10,24 @@ mod arc;
 mod circular;
 mod exponential;
 mod logarithm;
-mod pair;
 mod power;
 mod reduction;
 mod spread;
 mod tables;
+mod twofold;
 
-use super::{DoubleDouble, SLACK, U, is_safe};
+use super::DoubleDouble;
+use crate::pair::{SLACK, U, is_safe};
 use fpgrind_ir::Operator;
-use pair::Pair;
 pub use spread::{grown, sway};
 use tables::TABLES;
+use twofold::Twofold;
 
 const U2: f64 = U * U;
 
 /// A number and how far from it the truth is, at most, if the arguments are right.
 struct Approximation {
-    value: Pair,
+    value: Twofold,
     err: f64,
 }
 
@@ -58,7 +59,7 @@ const TOO_FAR: f64 = f64::from_bits((1023 - 80) << 52);
 /// May it have so few digits that it is a float, or the middle between two floats, of any format that double-doubles serve? The longest has
 /// 64, and so a middle 65.
 #[inline(always)]
-fn may_be_short(value: Pair, err: f64) -> bool {
+fn may_be_short(value: Twofold, err: f64) -> bool {
     const EXPONENT: u64 = 0x7ff << 52;
     // Added to the lower double, this rounds it to what the 66th digit of the number counts.
     let round = f64::from_bits(value.hi.to_bits() & EXPONENT) * (1.5 / (1 << 13) as f64);
@@ -97,10 +98,10 @@ fn approximately(operator: Operator, args: &[&DoubleDouble]) -> Option<Approxima
     if !args.iter().all(|arg| is_safe(arg.hi)) {
         return None;
     }
-    let pair = |arg: &DoubleDouble| Pair { hi: arg.hi, lo: arg.lo };
+    let of = |arg: &DoubleDouble| Twofold { hi: arg.hi, lo: arg.lo };
     match *args {
         [x] => {
-            let x = pair(x);
+            let x = of(x);
             match operator {
                 Operator::Exp => exponential::exp(x),
                 Operator::Exp2 => exponential::exp2(x),
@@ -127,7 +128,7 @@ fn approximately(operator: Operator, args: &[&DoubleDouble]) -> Option<Approxima
             }
         }
         [x, y] => {
-            let (x, y) = (pair(x), pair(y));
+            let (x, y) = (of(x), of(y));
             match operator {
                 Operator::Pow => power::pow(x, y),
                 Operator::Atan2 => Some(arc::atan2(x, y)),

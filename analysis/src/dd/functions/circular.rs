@@ -1,8 +1,8 @@
 //! Sine, cosine and tangent: of what is left of an angle after multiples of pi/256, and of the multiple.
 
-use super::pair::Pair;
 use super::reduction::{nearest, rest};
 use super::tables::{SINES, TABLES, Tables};
+use super::twofold::Twofold;
 use super::{Approximation, U2};
 
 /// Angles are known well enough below that.
@@ -13,20 +13,20 @@ const FAR: f64 = (1 << 22) as f64;
 /// Of sin(r)/r, the terms up to r^4/120 are pairs, and the first that is not, r^6/5040, is wrong by 3u of it, which is 2^-107; r^12/13! is left
 /// out. Of (cos(r) - 1)/r^2, up to r^2/24; r^4/720 is wrong by 3u, which is 2^-90 of it, but 2^-105 of the cosine; r^10/12! is left out.
 #[inline(always)]
-fn of_rest(r: Pair, tables: &Tables) -> (Pair, Pair) {
+fn of_rest(r: Twofold, tables: &Tables) -> (Twofold, Twofold) {
     let of = &tables.factorials;
     let square = r * r;
     let w = square.hi;
     let odd = w.mul_add(w.mul_add(-of[11].hi, of[9].hi), -of[7].hi);
     let even = w.mul_add(w.mul_add(-of[10].hi, of[8].hi), -of[6].hi);
-    let p = (-of[3]).plus_product(square, of[5].plus_product(square, Pair::double(odd)));
-    let q = (-of[2]).plus_product(square, of[4].plus_product(square, Pair::double(even)));
-    (r * Pair::ONE.plus_product(square, p), square * q)
+    let p = (-of[3]).plus_product(square, of[5].plus_product(square, Twofold::double(odd)));
+    let q = (-of[2]).plus_product(square, of[4].plus_product(square, Twofold::double(even)));
+    (r * Twofold::ONE.plus_product(square, p), square * q)
 }
 
 /// Sine and cosine, each with a bound.
 #[inline(always)]
-fn sine_and_cosine(x: Pair) -> Option<[Approximation; 2]> {
+fn sine_and_cosine(x: Twofold) -> Option<[Approximation; 2]> {
     if x.hi.abs() >= FAR {
         return None;
     }
@@ -48,7 +48,7 @@ fn sine_and_cosine(x: Pair) -> Option<[Approximation; 2]> {
 /// `a cos(r) + b sin(r)`, where a and b are sine and cosine of an angle and sum to one, squared. The second term is at most half of the first, or the
 /// first is zero. Each product is within 56u^2 + 8u^2 of itself, where the cosine's is 2^-14 of the result; and the sums round.
 #[inline(always)]
-fn turned(a: Pair, b: Pair, sine: Pair, cosine_less_one: Pair, doubt: f64) -> Approximation {
+fn turned(a: Twofold, b: Twofold, sine: Twofold, cosine_less_one: Twofold, doubt: f64) -> Approximation {
     let by_sine = b * sine;
     let value = if a.hi == 0.0 { by_sine } else { a.plus_less(by_sine + a * cosine_less_one) };
     Approximation { value, err: U2 * (64.0 * by_sine.hi.abs() + 16.0 * a.hi.abs()) + doubt * 1.01 }
@@ -56,19 +56,19 @@ fn turned(a: Pair, b: Pair, sine: Pair, cosine_less_one: Pair, doubt: f64) -> Ap
 
 #[inline]
 #[target_feature(enable = "fma")]
-pub fn sin(x: Pair) -> Option<Approximation> {
+pub fn sin(x: Twofold) -> Option<Approximation> {
     sine_and_cosine(x).map(|[sine, _]| sine)
 }
 
 #[inline]
 #[target_feature(enable = "fma")]
-pub fn cos(x: Pair) -> Option<Approximation> {
+pub fn cos(x: Twofold) -> Option<Approximation> {
     sine_and_cosine(x).map(|[_, cosine]| cosine)
 }
 
 #[inline]
 #[target_feature(enable = "fma")]
-pub fn tan(x: Pair) -> Option<Approximation> {
+pub fn tan(x: Twofold) -> Option<Approximation> {
     let [sine, cosine] = sine_and_cosine(x)?;
     let value = sine.value / cosine.value;
     let parts = sine.err / sine.value.hi.abs() + cosine.err / cosine.value.hi.abs();

@@ -1,6 +1,6 @@
 //! What is left of a number when multiples of another are taken away.
 
-use super::pair::{Pair, fast_two_sum, two_product, two_sum};
+use super::twofold::{Twofold, fast_two_sum, two_product, two_sum};
 
 /// A double added to this is rounded to an integer, which is in the sum's last bits.
 const MAGIC: f64 = 1.5 * (1u64 << 52) as f64;
@@ -18,7 +18,7 @@ pub fn nearest(value: f64) -> (f64, i32) {
 /// have magnitudes x, x and r: the third product and the sum of what the others left, each below 5u^2 x, round by 20u^3 x in all, the
 /// step itself is wrong by u^3 x of it, and the result rounds by 2u^2 r.
 #[inline(always)]
-pub fn rest(x: Pair, count: f64, step: &[f64; 3]) -> (Pair, f64) {
+pub fn rest(x: Twofold, count: f64, step: &[f64; 3]) -> (Twofold, f64) {
     const U: f64 = f64::EPSILON / 2.0;
     let (first, second, third) = (two_product(count, step[0]), two_product(count, step[1]), count * step[2]);
     let high = x.hi - first.hi;

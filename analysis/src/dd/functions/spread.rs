@@ -1,7 +1,8 @@
 //! What it does to a function's result that its arguments are others.
 
-use super::super::{DoubleDouble, LITTLE, SLACK};
+use super::super::DoubleDouble;
 use crate::mode::Target;
+use crate::pair::{LITTLE, SLACK};
 use fpgrind_ir::Operator;
 
 /// A little more than the derivative says, if the change is small.

@@ -1,6 +1,6 @@
 //! Constants with more digits than a double has. MPFR computes them once, when the first function is called.
 
-use super::pair::Pair;
+use super::twofold::Twofold;
 use crate::mpfr::Mpfr;
 use crate::real::Real;
 use fpgrind_ir::Operator;
@@ -16,25 +16,25 @@ pub const FIRST_HALVED: usize = 107;
 
 pub struct Tables {
     /// 2^(i / POWERS).
-    pub powers: [Pair; POWERS],
+    pub powers: [Twofold; POWERS],
     /// sin(i * pi/2 / SINES).
-    pub sines: [Pair; SINES + 1],
+    pub sines: [Twofold; SINES + 1],
     /// For numbers near 1 + i / LOGARITHMS: their reciprocals to twelve digits, and minus the logarithms of these, or of their doubles for those
     /// that are halved.
-    pub logarithms: [(f64, Pair); LOGARITHMS + 1],
+    pub logarithms: [(f64, Twofold); LOGARITHMS + 1],
     /// atan(i / ARCS).
-    pub arcs: [Pair; ARCS + 1],
+    pub arcs: [Twofold; ARCS + 1],
     /// 1 / i and 1 / i!.
-    pub inverses: [Pair; 14],
-    pub factorials: [Pair; 14],
+    pub inverses: [Twofold; 14],
+    pub factorials: [Twofold; 14],
     /// ln(2) / POWERS, and pi/2 / SINES.
     pub step_of_powers: [f64; 3],
     pub step_of_sines: [f64; 3],
-    pub ln_2: Pair,
-    pub ln_10: Pair,
-    pub log2_e: Pair,
-    pub log10_e: Pair,
-    pub pi: Pair,
+    pub ln_2: Twofold,
+    pub ln_10: Twofold,
+    pub log2_e: Twofold,
+    pub log10_e: Twofold,
+    pub pi: Twofold,
 }
 
 pub static TABLES: LazyLock<Tables> = LazyLock::new(|| {
@@ -48,24 +48,24 @@ pub static TABLES: LazyLock<Tables> = LazyLock::new(|| {
     let step_of_sines = divide(&pi, 2.0 * SINES as f64);
     let times = |a: &Mpfr, b: usize| Mpfr::apply(Operator::Mul, &[a, &number(b as f64)]);
     Tables {
-        powers: std::array::from_fn(|i| pair(&of(Operator::Exp2, &number(i as f64 / POWERS as f64)))),
-        sines: std::array::from_fn(|i| pair(&of(Operator::Sin, &times(&step_of_sines, i)))),
+        powers: std::array::from_fn(|i| twofold(&of(Operator::Exp2, &number(i as f64 / POWERS as f64)))),
+        sines: std::array::from_fn(|i| twofold(&of(Operator::Sin, &times(&step_of_sines, i)))),
         logarithms: std::array::from_fn(|i| {
             let near = 1.0 + i as f64 / LOGARITHMS as f64;
             let halved = if i < FIRST_HALVED { 1.0 } else { 0.5 };
             let reciprocal = (4096.0 / (near * halved)).round() / 4096.0;
-            (reciprocal * halved, -pair(&of(Operator::Log, &number(reciprocal))))
+            (reciprocal * halved, -twofold(&of(Operator::Log, &number(reciprocal))))
         }),
-        arcs: std::array::from_fn(|i| pair(&of(Operator::Atan, &number(i as f64 / ARCS as f64)))),
-        inverses: std::array::from_fn(|i| pair(&inverse(&number(i.max(1) as f64)))),
-        factorials: std::array::from_fn(|i| pair(&inverse(&number((1..=i).product::<usize>() as f64)))),
+        arcs: std::array::from_fn(|i| twofold(&of(Operator::Atan, &number(i as f64 / ARCS as f64)))),
+        inverses: std::array::from_fn(|i| twofold(&inverse(&number(i.max(1) as f64)))),
+        factorials: std::array::from_fn(|i| twofold(&inverse(&number((1..=i).product::<usize>() as f64)))),
         step_of_powers: parts(&divide(&ln_2, POWERS as f64)),
         step_of_sines: parts(&step_of_sines),
-        ln_2: pair(&ln_2),
-        ln_10: pair(&ln_10),
-        log2_e: pair(&inverse(&ln_2)),
-        log10_e: pair(&inverse(&ln_10)),
-        pi: pair(&pi),
+        ln_2: twofold(&ln_2),
+        ln_10: twofold(&ln_10),
+        log2_e: twofold(&inverse(&ln_2)),
+        log10_e: twofold(&inverse(&ln_10)),
+        pi: twofold(&pi),
     }
 });
 
@@ -82,7 +82,7 @@ fn parts<const N: usize>(value: &Mpfr) -> [f64; N] {
     })
 }
 
-fn pair(value: &Mpfr) -> Pair {
+fn twofold(value: &Mpfr) -> Twofold {
     let [hi, lo] = parts(value);
-    Pair { hi, lo }
+    Twofold { hi, lo }
 }

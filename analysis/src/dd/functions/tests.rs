@@ -84,7 +84,7 @@ fn make((hi, rest, doubt): Made) -> (DoubleDouble, Mpfr) {
         return (DoubleDouble::double(hi), Mpfr::exactly(PRECISION, hi));
     }
     let lo = rest.map_or(0.0, |(part, bits)| hi * part * f64::exp2(-bits));
-    let sum = pair::two_sum(hi, lo);
+    let sum = twofold::two_sum(hi, lo);
     let (side, err) = doubt.map_or((0.0, 0.0), |(side, bits)| (side, hi.abs() * f64::exp2(-bits)));
     let value = DoubleDouble::new(sum.hi, sum.lo, err);
     let truth = Mpfr::apply(Operator::Add, &[&exact(&value), &Mpfr::exactly(PRECISION, side * err)]);
