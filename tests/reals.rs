@@ -1,4 +1,5 @@
-//! Double-doubles, settled by MPFR where they leave a doubt, find what MPFR finds with a thousand bits, on every program of the benchmarks.
+//! Double-doubles, settled by MPFR where they leave a doubt, find what MPFR finds with a thousand bits, on every program of the benchmarks,
+//! and on one that calls all elementary functions.
 
 mod common;
 
@@ -24,6 +25,8 @@ const PROGRAMS: &[(&str, &[&str], &str, &str)] = &[
     ("quadratic.c", &["-O2"], "500", "2"),
     ("libm.c", &["-O2"], "200", "2"),
     ("gram_schmidt.c", &["-O2"], "12", "3"),
+    ("../../tests/guests/elementary.c", &["-O2", "-fno-builtin"], "300", "1"),
+    ("../../tests/guests/elementary.c", &["-O2", "-fno-builtin", "-DSINGLE"], "300", "1"),
 ];
 
 #[test]

@@ -1,7 +1,9 @@
 //! Reals as double-doubles: the unevaluated sum of two doubles, some 106 bits, and a bound of how far it is from what it stands for.
 //!
 //! What doubles cannot hold (numbers beyond their range) is an MPFR number, until a result fits again; and so is computed what has no
-//! short way in doubles (`pair.rs`).
+//! short way in doubles (`pair.rs`, and `functions` for the elementary ones).
+
+mod functions;
 
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
@@ -97,7 +99,7 @@ impl DoubleDouble {
         for (number, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.is_double()) {
             // The two doubles may be too far apart for one number of these digits.
             let err = arg.err + arg.hi.abs() * f64::exp2(1.0 - precision as f64);
-            if let Some(grown) = grown(operator, args, number, value.hi, err) {
+            if let Some(grown) = functions::grown(operator, args, number, value.hi, err) {
                 let grown = grown * (1.0 + 1e-3) + f64::from_bits(8);
                 // A change that is not small may do anything.
                 let is_small = grown <= value.hi.abs() * LITTLE;
@@ -147,26 +149,6 @@ impl DoubleDouble {
     }
 }
 
-/// What a small change of an argument does to the result, at most; nothing if that is not known.
-fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64, change: f64) -> Option<f64> {
-    let x = args[number].hi;
-    Some(match (operator, number) {
-        (Operator::Sin | Operator::Cos | Operator::Atan | Operator::Tanh | Operator::Asinh, 0) => change,
-        (Operator::Erf, 0) => 1.2 * change,
-        (Operator::Exp | Operator::Exp2, 0) => result.abs() * change,
-        (Operator::Expm1, 0) => (result.abs() + 1.0) * change,
-        (Operator::Log, 0) => change / x.abs(),
-        (Operator::Log2, 0) => 1.5 * (change / x.abs()),
-        (Operator::Log10, 0) => 0.5 * (change / x.abs()),
-        (Operator::Log1p, 0) => change / (1.0 + x).abs(),
-        (Operator::Tan, 0) => (1.0 + result * result) * change,
-        (Operator::Pow, 0) => (args[1].hi * result).abs() * (change / x.abs()),
-        (Operator::Pow, 1) => (args[0].hi.ln() * result).abs() * change,
-        (Operator::Hypot, _) => change,
-        _ => return None,
-    })
-}
-
 impl From<Pair> for DoubleDouble {
     #[inline(always)]
     fn from(Pair { hi, lo, err }: Pair) -> DoubleDouble {
@@ -197,10 +179,11 @@ impl Real for DoubleDouble {
                     Some(if a.hi.is_sign_negative() { a.negated() } else { (*a).clone() })
                 }
                 (Operator::Cast, [a]) => Some((*a).clone()),
-                _ => {
+                (Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt | Operator::Fma, _) => {
                     let pairs: SmallVec<[Pair; MAX_ARITY]> = args.iter().map(|arg| arg.pair()).collect();
                     Pair::compute(operator, &pairs).map(DoubleDouble::from)
                 }
+                _ => functions::apply(operator, args),
             };
             // The rest is MPFR's affair: NaN, the infinities, what is near the ends of the doubles.
             if let Some(done) = done {
@@ -268,6 +251,10 @@ impl Real for DoubleDouble {
         // A conversion saturates, and NaN has no bound.
         let doubt = self.err / ulp;
         if doubt < 1e15 { doubt as u64 + 1 } else { u64::MAX }
+    }
+
+    fn sway(operator: Operator, args: &[&Self], others: &[f64], result: &Self, to: Target) -> Option<u64> {
+        functions::sway(operator, args, others, result, to)
     }
 
     fn differs_for_sure(&self, other: &DoubleDouble) -> bool {

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 const PRECISION: u32 = 2400;
 
-fn exact(value: &DoubleDouble) -> Mpfr {
+pub fn exact(value: &DoubleDouble) -> Mpfr {
     value.to_mpfr(PRECISION)
 }
 
 /// How far a double-double is from the number that it stands for, in multiples of its bound.
-fn is_within_bound(value: &DoubleDouble, truth: &Mpfr) -> bool {
+pub fn is_within_bound(value: &DoubleDouble, truth: &Mpfr) -> bool {
     // It says of itself that it does not know.
     if !value.err.is_finite() {
         return true;

@@ -8,6 +8,7 @@ use crate::mode::Mode;
 use crate::registers::Registers;
 use crate::trace::{Handle, Nodes, Term};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -50,7 +51,7 @@ pub struct Thread {
 
 pub struct Call {
     /// One for each lane, of a vector function.
-    pub args: Vec<Term>,
+    pub args: SmallVec<[Term; 4]>,
     /// The call's last byte.
     pub pc: u64,
 }

@@ -3,13 +3,14 @@
 //! [`log`] is what comes in, [`Findings`] is what goes out. In between: `consume` reads the log, `program` turns each announced
 //! block into a shadow program and `run` runs it on the block's records; `guests` are the threads and processes that they come from,
 //! `location` tells what code is at an address of theirs; `shadow`, `registers` and `memory` hold which place shadows which value;
-//! `operation` computes one operation in floats (`native`, under a `mode`, in a `format`) and in reals and finds its local error, `magic`
-//! sees through roundings in disguise; `trace` remembers how values came
+//! `operation` computes one operation in floats (`native`, under a `mode`, in a `format`) and in reals and finds its local error, `called`
+//! those that library functions did; `magic` sees through roundings in disguise; `trace` remembers how values came
 //! about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats.
 //! Nothing here starts a process, opens a file or knows a symbol.
 
 mod antiunify;
 mod bitwise;
+mod called;
 mod consume;
 mod dd;
 mod engine;

@@ -113,7 +113,7 @@ impl<R: Real> Operations<R> {
     }
 
     /// What the best library there could be computes on these floats, of any formats.
-    fn library(&mut self, operator: Operator, ty: Type, args: &[Number], mode: Mode) -> u128 {
+    pub fn library(&mut self, operator: Operator, ty: Type, args: &[Number], mode: Mode) -> u128 {
         let from = args.first().map_or(ty, |arg| arg.ty);
         // The x87's own functions are less exact than a library's, and instructions for the lesser and the greater see NaN otherwise.
         let differs = ty == Type::F80 || matches!(operator, Operator::Min | Operator::Max);
@@ -137,36 +137,23 @@ impl<R: Real> Operations<R> {
         R::compute(operator, &self.scratch.each_ref()[..args.len().min(MAX_ARITY)], self.precision).rounded(to)
     }
 
-    /// Could a library function that means this operation have returned this? The best are within an ulp and the worst within
-    /// hundreds; a program's own function of the same name is not.
-    pub fn is_plausible(&mut self, operator: Operator, ty: Type, args: &[Term], native: u128) -> bool {
-        const FAR: u64 = 1 << 16;
-        let args: SmallVec<[Number; MAX_ARITY]> = args.iter().map(|arg| self.nodes.number(*arg)).collect();
-        let expected = self.library(operator, ty, &args, Mode::default());
-        let both_nan = error::is_nan(ty, expected) && error::is_nan(ty, native);
-        if both_nan || error::ulps(ty, native, expected) < FAR {
-            return true;
-        }
-        // A part of a complex number is as good as can be expected if it is so beside the other part.
-        let Some(other) = operator.other_part() else { return false };
-        let other = self.library(other, ty, &args, Mode::default());
-        let [native, expected, other] = [native, expected, other].map(|bits| error::value(ty, bits));
-        let far = FAR as f64 * f64::exp2(-(format::layout(ty).digits as f64));
-        let is_special = [native, expected, other].iter().any(|value| !value.is_finite());
-        is_special || (native - expected).abs() <= far * expected.abs().max(other.abs())
+    /// Does the operation in the reals and books what happened.
+    pub fn operate(&mut self, request: Request) -> Term {
+        self.operate_with(request, None)
     }
 
-    /// Does the operation in the reals and books what happened.
-    pub fn operate(&mut self, mut request: Request) -> Term {
+    /// The same, if the real may be known already.
+    pub fn operate_with(&mut self, mut request: Request, mut known: Option<R>) -> Term {
         if let Some(found) = magic::find(&request, &self.nodes) {
             self.see_rounding(found, &mut request);
+            known = None;
         }
         let Request { operator, ty, ref args, native, at, site, mode, called } = request;
         self.count += 1;
         let from = args.first().map_or(ty, |arg| self.nodes.ty(*arg));
         let target = mode.target(operator, from, ty);
         let in_reals = in_reals(operator, target.direction);
-        let mut real = self.real(in_reals, args);
+        let mut real = known.unwrap_or_else(|| self.real(in_reals, args));
         let mut done = Done { operator, ty, args, native, rounded: 0, ulps: 0, target, mode, called };
         // What only changes the sign or widens is as wrong as its argument, in the format in which that was rounded.
         let is_exact = is_exact(operator, from, ty);
@@ -364,7 +351,7 @@ impl<R: Real> Operations<R> {
 
     /// The reals of as many floats as an operation can have, and something where there are fewer.
     #[inline(always)]
-    fn reals(&mut self, terms: &[Term]) -> [&R; MAX_ARITY] {
+    pub fn reals(&mut self, terms: &[Term]) -> [&R; MAX_ARITY] {
         for (scratch, term) in self.scratch.iter_mut().zip(terms) {
             if let Term::Leaf(leaf) = term {
                 scratch.assign(leaf.ty, leaf.bits());

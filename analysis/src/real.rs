@@ -36,6 +36,11 @@ pub trait Real: Clone + 'static {
     fn doubt(&self, _to: Target) -> u64 {
         0
     }
+    /// How many floats the result of an operation is moved, at most, if its arguments are these instead, which are near to them; where that
+    /// is known without doing the operation again.
+    fn sway(_operator: Operator, _args: &[&Self], _others: &[f64], _result: &Self, _to: Target) -> Option<u64> {
+        None
+    }
     /// Is there no doubt how the two compare?
     fn differs_for_sure(&self, _other: &Self) -> bool {
         true

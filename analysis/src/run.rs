@@ -9,11 +9,10 @@ use crate::location::LocationId;
 use crate::log::{Bytes, Origin, Output, OutputArg};
 use crate::mode::{Mode, Target};
 use crate::native;
-use crate::operation::{Operations, Request, each, is_exact};
+use crate::operation::{Operations, Request, each};
 use crate::program::{Address, Destination, Index, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
-use crate::site::SiteKey;
 use crate::spots::Visit;
 use crate::trace::{Args, Nodes, Term};
 use fpgrind_ir::{Cond, Operator, Outcome, Rounding, Slot, Type};
@@ -396,14 +395,11 @@ impl<R: Real> Running<'_, R> {
             let result = books.operations.opaque(operator, ty, args, native, at);
             return Value::of_term(result, &books.operations.nodes);
         }
-        if !books.operations.is_plausible(operator, ty, &args, native) {
+        let request = Request { operator, ty, args, native, at, site: None, mode: thread.mode, called: true };
+        let Some(result) = books.operations.call(request) else {
             books.totals.misnamed_calls += 1;
             return Value::plain(native);
-        }
-        let is_exact = args.first().is_some_and(|arg| is_exact(operator, books.operations.nodes.ty(*arg), ty));
-        let site = (!is_exact).then(|| books.operations.sites.number(SiteKey { at, operator, ty }));
-        let request = Request { operator, ty, args, native, at, site, mode: thread.mode, called: true };
-        let result = books.operations.operate(request);
+        };
         Value::of_term(result, &books.operations.nodes)
     }
 

@@ -1,0 +1,98 @@
+//! What it does to a function's result that its arguments are others.
+
+use super::super::DoubleDouble;
+use crate::mode::Target;
+use crate::pair::{LITTLE, SLACK};
+use fpgrind_ir::Operator;
+
+/// A little more than the derivative says, if the change is small.
+const MORE: f64 = 1.0 + 1e-3;
+
+/// What a small change of an argument does to the result, at most; nothing if that is not known.
+pub fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64, change: f64) -> Option<f64> {
+    let x = args[number].hi;
+    let part = change / x.abs();
+    Some(match (operator, number) {
+        (Operator::Sin | Operator::Cos | Operator::Tanh | Operator::Asinh, 0) => change,
+        (Operator::Erf, 0) => 1.2 * change,
+        (Operator::Exp | Operator::Exp2 | Operator::Cosh, 0) => result.abs() * change,
+        (Operator::Expm1 | Operator::Sinh, 0) => (result.abs() + 1.0) * change,
+        (Operator::Log, 0) => part,
+        (Operator::Log2, 0) => 1.5 * part,
+        (Operator::Log10, 0) => 0.5 * part,
+        (Operator::Log1p, 0) => change / ((1.0 + x) + args[0].lo).abs(),
+        (Operator::Tan, 0) => (1.0 + result * result) * change,
+        (Operator::Atan, 0) => change / (1.0 + x * x),
+        (Operator::Asin | Operator::Acos, 0) => {
+            // Near the ends the derivative is anything.
+            let room = (1.0 - x.abs()) + if x < 0.0 { args[0].lo } else { -args[0].lo };
+            if change < room * LITTLE { change / (room * (1.0 + x.abs())).sqrt() } else { f64::INFINITY }
+        }
+        (Operator::Acosh, 0) => {
+            let room = (x - 1.0) + args[0].lo;
+            if change < room * LITTLE { change / (room * (1.0 + x)).sqrt() } else { f64::INFINITY }
+        }
+        (Operator::Atanh, 0) => {
+            let room = (1.0 - x.abs()) + if x < 0.0 { args[0].lo } else { -args[0].lo };
+            if change < room * LITTLE { change / (room * (1.0 + x.abs())) } else { f64::INFINITY }
+        }
+        (Operator::Exp10, 0) => 2.31 * result.abs() * change,
+        (Operator::Atan2, _) => {
+            // The other, over what is at most the square of the distance.
+            let (other, most) = (args[1 - number].hi.abs(), args[0].hi.abs().max(args[1].hi.abs()));
+            change / most * (other / most)
+        }
+        (Operator::Cbrt, 0) => 0.34 * result.abs() * part,
+        (Operator::Pow, 0) => (args[1].hi * result).abs() * part,
+        (Operator::Pow, 1) => ((args[0].hi.abs().ln().abs() + (args[0].lo / args[0].hi).abs()) * result).abs() * change,
+        (Operator::Hypot, _) => change,
+        _ => return None,
+    })
+}
+
+/// The bound of a result that has one already, if the arguments have theirs. Without end, if that may be anything.
+pub fn with_doubts(operator: Operator, args: &[&DoubleDouble], result: f64, err: f64) -> f64 {
+    let of_args = all(operator, args, result, |number| args[number].err).unwrap_or(f64::INFINITY);
+    (err + of_args) * SLACK
+}
+
+/// What these changes of the arguments do to the result, at most; nothing if that is not known, as for changes that are not small.
+fn all(operator: Operator, args: &[&DoubleDouble], result: f64, change: impl Fn(usize) -> f64) -> Option<f64> {
+    let mut sum = 0.0;
+    for (number, arg) in args.iter().enumerate() {
+        let change = change(number);
+        if change == 0.0 {
+            continue;
+        }
+        let grown = grown(operator, args, number, result, change)? * MORE + f64::from_bits(8);
+        let is_small = change <= arg.hi.abs() * LITTLE && grown <= result.abs() * LITTLE;
+        // Of a negative number there are powers at the integers only.
+        if !is_small || operator == Operator::Pow && number == 1 && args[0].hi < 0.0 {
+            return None;
+        }
+        sum += grown;
+    }
+    Some(sum)
+}
+
+/// How many floats the result may move, at most, if these are its arguments instead.
+pub fn sway(
+    operator: Operator,
+    args: &[&DoubleDouble],
+    others: &[f64],
+    result: &DoubleDouble,
+    to: Target,
+) -> Option<u64> {
+    if result.hi == 0.0 || !result.is_within_doubles() || !args.iter().all(|arg| arg.is_within_doubles()) {
+        return None;
+    }
+    let change = |number: usize| {
+        let arg = args[number];
+        (((arg.hi - others[number]) + arg.lo).abs() + arg.err) * SLACK
+    };
+    let moved = all(operator, args, result.hi, change)?;
+    // The distance of floats at the number's size, or a little less.
+    let ulp = result.hi.abs() * f64::from_bits(((1023 - to.digits as i32) as u64) << 52);
+    // Either may be rounded away from the other.
+    Some((moved / ulp) as u64 + 2)
+}
