@@ -1,6 +1,7 @@
 //! From the analysis's state to what it found: causes that reach a wrong spot, spots, totals.
 
 use crate::antiunify::Generaliser;
+use crate::attribution::Attribution;
 use crate::consume::{Books, Consumer};
 use crate::evaluate;
 use crate::findings::{Cause, Findings, Spot, SpotKind};
@@ -8,7 +9,7 @@ use crate::location::Locations;
 use crate::mpfr::Mpfr;
 use crate::number::Number;
 use crate::real::Real;
-use crate::site::{Site, State};
+use crate::site::{Site, Sites, State};
 use crate::spots::SpotState;
 
 pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
@@ -23,7 +24,7 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();
     states.sort_by_key(|spot| spot.order);
     let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
-    let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &locations)).collect();
+    let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &operations.sites, &locations)).collect();
 
     let mut causes: Vec<(u32, Cause)> = candidates
         .into_iter()
@@ -93,7 +94,8 @@ fn cause(site: &mut Site, locations: &Locations, precision: u32, reaches: Vec<us
     })
 }
 
-fn spot(state: &SpotState, locations: &Locations) -> Spot {
+fn spot(state: &SpotState, sites: &Sites, locations: &Locations) -> Spot {
+    let accumulation = |(bits, attribution): &(f64, Attribution)| attribution.accumulation(*bits, sites, locations);
     Spot {
         location: locations.get(state.at),
         kind: state.kind.clone(),
@@ -105,7 +107,7 @@ fn spot(state: &SpotState, locations: &Locations) -> Spot {
         correct: state.correct,
         offset: state.offset,
         expr: state.general.as_ref().map(Generaliser::one_turn),
-        accumulated_in: state.accumulated_in(locations),
+        accumulated: state.attribution.as_ref().map(accumulation),
         causes: Vec::new(),
     }
 }
