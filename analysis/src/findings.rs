@@ -159,8 +159,9 @@ pub struct Spot {
     pub offset: Option<u64>,
     /// How the wrong values came about, generalised over them; shown where no single cause is to blame.
     pub expr: Option<Expr>,
-    /// What the error of the worst value without a cause is made of.
+    /// What the error of the worst value without a cause is made of, and the operations that this names, in the same order.
     pub accumulated: Option<Accumulation>,
+    pub accumulated_in: Vec<Location>,
     /// Indices into [`Findings::causes`].
     pub causes: Vec<usize>,
 }

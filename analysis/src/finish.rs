@@ -96,6 +96,13 @@ fn cause(site: &mut Site, locations: &Locations, precision: u32, reaches: Vec<us
 
 fn spot(state: &SpotState, sites: &Sites, locations: &Locations) -> Spot {
     let accumulation = |(bits, attribution): &(f64, Attribution)| attribution.accumulation(*bits, sites, locations);
+    let accumulated = state.attribution.as_ref().map(accumulation);
+    let mut accumulated_in = Vec::new();
+    for contribution in accumulated.iter().flat_map(|accumulated| &accumulated.contributions) {
+        if !accumulated_in.contains(&contribution.location) {
+            accumulated_in.push(contribution.location);
+        }
+    }
     Spot {
         location: locations.get(state.at),
         kind: state.kind.clone(),
@@ -107,7 +114,8 @@ fn spot(state: &SpotState, sites: &Sites, locations: &Locations) -> Spot {
         correct: state.correct,
         offset: state.offset,
         expr: state.general.as_ref().map(Generaliser::one_turn),
-        accumulated: state.attribution.as_ref().map(accumulation),
+        accumulated,
+        accumulated_in,
         causes: Vec::new(),
     }
 }

@@ -50,7 +50,10 @@ mod trace;
 pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
 pub use expr::{Expr, is_in_fpcore, precision};
-pub use findings::{Accumulation, Cause, CauseKind, CheckFailure, Contribution, Findings, Ranges, Sample, Spot, SpotKind, Step, Totals, Variable};
+pub use findings::{
+    Accumulation, Cause, CauseKind, CheckFailure, Contribution, Findings, Ranges, Sample, Spot, SpotKind, Step, Totals,
+    Variable,
+};
 pub use location::Location;
 pub use number::{Decimal, MAX_DIGITS, Number};
 

@@ -60,7 +60,13 @@ pub struct Visit {
 
 impl Spots {
     pub fn new() -> Spots {
-        Spots { spots: Vec::new(), numbers: FxHashMap::default(), executed: 0, uncaused: 0, attributing: Budget::default() }
+        Spots {
+            spots: Vec::new(),
+            numbers: FxHashMap::default(),
+            executed: 0,
+            uncaused: 0,
+            attributing: Budget::default(),
+        }
     }
 
     pub fn number(&mut self, at: LocationId, kind: SpotKind) -> usize {

@@ -4,6 +4,7 @@
 //! changes its meaning or goes, while new fields may come without that. How numbers are written is told in [`values`]. All
 //! that the other formats show is here, so that they can be made again ([`read`]).
 
+mod accumulation;
 mod observed;
 pub mod postfix;
 mod read;
@@ -11,6 +12,7 @@ mod values;
 
 use crate::names::{UNNAMED, infix, names};
 use crate::{Report, Site, ids};
+use accumulation::Accumulation;
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::{SpotKind, precision};
 use observed::{Sample, Step};
@@ -165,6 +167,9 @@ struct Spot {
     /// How wrong values came about, where no single cause is to blame.
     expression: Option<String>,
     postfix: Option<String>,
+    /// What the error is made of then, and where, in the same order.
+    #[serde(default)]
+    accumulated: Option<Accumulation>,
     accumulated_in: Vec<Location>,
     /// Indices into `causes`.
     causes: Vec<usize>,
@@ -356,6 +361,7 @@ impl Spot {
             offset: spot.offset,
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
             postfix: spot.expr.as_ref().map(postfix::write),
+            accumulated: spot.accumulated.as_ref().map(|accumulated| Accumulation::of(report, accumulated)),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: spot.causes.clone(),
         }

@@ -19,6 +19,7 @@ mod patterns;
 mod ranges;
 mod sarif;
 mod select;
+mod shares;
 mod suppress;
 mod symbolise;
 mod text;

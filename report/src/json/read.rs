@@ -203,6 +203,7 @@ impl Spot {
             correct: self.correct.typed(ty)?,
             offset: self.offset,
             expr: self.postfix.as_ref().map(|text| postfix::read(text, usize::MAX)).transpose()?,
+            accumulated: self.accumulated.as_ref().map(|known| known.finding(places)).transpose()?,
             accumulated_in: self
                 .accumulated_in
                 .iter()
@@ -218,6 +219,6 @@ pub fn format(name: &str) -> Result<Type, String> {
     found.ok_or_else(|| unknown("precision", name))
 }
 
-fn unknown(what: &str, name: &str) -> String {
+pub fn unknown(what: &str, name: &str) -> String {
     format!("\"{name}\" is no {what} that this fpgrind knows")
 }

@@ -4,7 +4,8 @@ use super::read;
 use crate::fixtures::*;
 use crate::{Format, Report, render};
 use fpgrind_analysis::{
-    Cause, CauseKind, CheckFailure, Expr, Location, Number, Ranges, Sample, Spot, SpotKind, Step, Variable,
+    Accumulation, Cause, CauseKind, CheckFailure, Contribution, Expr, Location, Number, Ranges, Sample, Spot, SpotKind,
+    Step, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 use proptest::prelude::*;
@@ -113,11 +114,15 @@ fn spot() -> impl Strategy<Value = Spot> {
     )
         .prop_map(|(location, kind, (wrong, offset), (computed, correct), expr, accumulated, causes)| {
             let accumulated_in = vec![accumulated];
+            let part =
+                Contribution { location: accumulated, inherited: 0.25, beside: vec![0], ..contribution(0, 0.75) };
+            let accumulated = expr.is_some().then(|| Accumulation { others: -0.125, ..self::accumulated(vec![part]) });
             Spot {
                 kind,
                 computed,
                 correct,
                 expr,
+                accumulated,
                 accumulated_in,
                 causes,
                 location,
