@@ -24,6 +24,8 @@ use std::collections::VecDeque;
 pub const MOST: usize = 10_000;
 /// Places that are told apart; the least of them are only counted.
 const MAX_PARTS: usize = 16;
+/// Where the parts of an operation's error come to so many times the error, they cancel: what is left is the noise that the reals have, too.
+const TOO_MUCH: f64 = 1e9;
 /// Bits enough to tell what a rounding of any float lost.
 const PRECISION: u32 = 256;
 
@@ -59,6 +61,9 @@ pub fn attribute<R: Real>(root: Handle, nodes: &Nodes<R>) -> Option<Attribution>
     let known: FxHashSet<Handle> = order.iter().copied().collect();
     for node in &order {
         let slope: f64 = slopes.get(node).copied().unwrap_or(0.0);
+        if slope == 0.0 {
+            continue;
+        }
         let Some(split) = view.split(*node) else {
             parts.of(*node, nodes).inherited += slope * view.error(Term::Node(*node));
             continue;
@@ -175,8 +180,12 @@ impl<R: Real> View<'_, R> {
             };
             split.args.push((slope, error));
         }
-        let numbers = split.args.iter().flat_map(|(slope, error)| [*slope, *error]).chain([rounding]);
-        numbers.into_iter().all(f64::is_finite).then_some(split)
+        let parts = split.args.iter().map(|(slope, error)| (slope * error).abs()).sum::<f64>() + rounding.abs();
+        match parts > TOO_MUCH * self.error(Term::Node(node)).abs() {
+            _ if !parts.is_finite() => None,
+            true => Some(Split { rounding: 0.0, args: SmallVec::new() }),
+            false => Some(split),
+        }
     }
 }
 
@@ -207,7 +216,7 @@ impl Parts {
             part.inherited /= error;
         }
         let size = |part: &Part| part.share.abs() + part.inherited.abs();
-        if parts.iter().any(|part| !size(part).is_finite()) {
+        if parts.is_empty() || parts.iter().any(|part| !size(part).is_finite()) {
             return None;
         }
         parts.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.key.at.cmp(&b.key.at)));

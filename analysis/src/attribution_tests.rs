@@ -66,6 +66,19 @@ fn a_value_without_an_error_has_nothing_to_attribute() {
 }
 
 #[test]
+fn roundings_that_cancel_leave_nothing_to_attribute() {
+    let mut computer = Computer::new(10);
+    let quotient = computer.apply(1, Operator::Div, &[leaf(0.7), leaf(1.3)]);
+    let product = computer.apply(2, Operator::Mul, &[quotient, leaf(1.3)]);
+    assert!(computer.error(product).abs() < 1e-70 && computer.error(product) != 0.0, "the reals have noise");
+    assert!(computer.attribute(product).is_none());
+    let sum = computer.apply(3, Operator::Add, &[quotient, leaf(1.3)]);
+    let difference = computer.apply(4, Operator::Sub, &[quotient, sum]);
+    let twice = computer.apply(5, Operator::Add, &[difference, difference]);
+    assert!(computer.error(difference).abs() > 1e-20 || computer.attribute(twice).is_none());
+}
+
+#[test]
 fn each_of_two_sums_has_the_share_that_is_its_own_error() {
     let mut computer = Computer::new(10);
     let (mut a, mut b) = (leaf(0.0), leaf(1e6));
