@@ -129,6 +129,20 @@ pub struct Variable {
     pub worst: Number,
     /// What it is the result of, if the expression ends here because FPCore has no such function.
     pub stands_for: Option<String>,
+    /// What makes it, if it is what earlier turns of a loop left.
+    pub carried: Option<Carried>,
+}
+
+/// An operation whose result goes into its next execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    pub location: Location,
+    pub operator: Operator,
+    /// In the whole run.
+    pub executions: u64,
+    /// What is added or multiplied each time, if that is all that is done; variables that the cause's expression does not have are
+    /// named here alone.
+    pub term: Option<String>,
 }
 
 /// The range of a set of values, split by sign so that a range does not pretend to contain

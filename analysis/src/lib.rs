@@ -51,8 +51,8 @@ pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
 pub use expr::{Expr, is_in_fpcore, precision};
 pub use findings::{
-    Accumulation, Cause, CauseKind, CheckFailure, Contribution, Findings, Ranges, Sample, Spot, SpotKind, Step, Totals,
-    Variable,
+    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Findings, Ranges, Sample, Spot, SpotKind,
+    Step, Totals, Variable,
 };
 pub use location::Location;
 pub use number::{Decimal, MAX_DIGITS, Number};

@@ -102,6 +102,7 @@ pub fn cause() -> Cause {
                 erroneous: positive(1.2e-4, 0.25),
                 worst: 0.2499.into(),
                 stands_for: None,
+                carried: None,
             },
             Variable {
                 name: "y".into(),
@@ -109,6 +110,7 @@ pub fn cause() -> Cause {
                 erroneous: both(-8.7e-9, 8.7e-9, 3.1e-12),
                 worst: 3.1e-12.into(),
                 stands_for: None,
+                carried: None,
             },
         ],
         kind: CauseKind::Inaccurate,

@@ -134,6 +134,19 @@ struct Variable {
     worst: Float,
     /// The function call whose result it is, if the expression ends there because FPCore has no such function.
     stands_for: Option<String>,
+    #[serde(default)]
+    carried: Option<Carried>,
+}
+
+/// The operation whose earlier results a variable is, which a loop carries on.
+#[derive(Serialize, Deserialize)]
+struct Carried {
+    site: Location,
+    operator: String,
+    /// In the whole run.
+    executions: u64,
+    /// What is added or multiplied in each turn, if that is all that is done.
+    term: Option<String>,
 }
 
 /// `null` where no such value occurred; otherwise the least and the greatest.
@@ -310,6 +323,12 @@ impl Cause {
                     erroneous: Ranges::of(&variable.erroneous),
                     worst: Float::of(variable.worst),
                     stands_for: variable.stands_for.clone(),
+                    carried: variable.carried.as_ref().map(|carried| Carried {
+                        site: Location::of(&report.sites.instruction(carried.location)),
+                        operator: carried.operator.name().into(),
+                        executions: carried.executions,
+                        term: carried.term.clone(),
+                    }),
                 })
                 .collect(),
             executions: cause.executions,

@@ -12,6 +12,7 @@ mod ids;
 mod json;
 mod limit;
 mod look;
+mod loops;
 mod merge;
 mod names;
 mod numbers;

@@ -101,7 +101,8 @@ impl Group {
     }
 }
 
-fn noun(operator: Operator) -> &'static str {
+/// What an operation is called.
+pub fn noun(operator: Operator) -> &'static str {
     match operator {
         Operator::Add => "addition",
         Operator::Sub => "subtraction",

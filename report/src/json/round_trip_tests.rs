@@ -4,8 +4,8 @@ use super::read;
 use crate::fixtures::*;
 use crate::{Format, Report, render};
 use fpgrind_analysis::{
-    Accumulation, Cause, CauseKind, CheckFailure, Contribution, Expr, Location, Number, Ranges, Sample, Spot, SpotKind,
-    Step, Variable,
+    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Expr, Location, Number, Ranges, Sample, Spot,
+    SpotKind, Step, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 use proptest::prelude::*;
@@ -59,7 +59,15 @@ fn location() -> impl Strategy<Value = Location> {
 fn variable(name: &str) -> impl Strategy<Value = Variable> + use<> {
     let name = name.to_string();
     (ranges(), ranges(), select(FORMATS.to_vec()).prop_flat_map(number)).prop_map(move |(seen, erroneous, worst)| {
-        Variable { name: name.clone(), seen, erroneous, worst, stands_for: Some("j0(y)".into()) }
+        let carried = Carried { location: at(MAIN), operator: Operator::Add, executions: 9, term: Some("z*z".into()) };
+        Variable {
+            name: name.clone(),
+            seen,
+            erroneous,
+            worst,
+            stands_for: Some("j0(y)".into()),
+            carried: Some(carried),
+        }
     })
 }
 
