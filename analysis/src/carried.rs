@@ -1,6 +1,6 @@
 //! What a loop carries from turn to turn, where an expression shows it as a variable: a sum, and of what.
 
-use super::{Generaliser, Shape};
+use super::{Generaliser, Position, Shape};
 use crate::site::SiteKey;
 use fpgrind_ir::Operator;
 
@@ -10,6 +10,8 @@ const MAX_TERM: usize = 40;
 /// The operation that makes a variable's values anew in each turn.
 pub struct Carrier {
     pub key: SiteKey,
+    /// There is one of its kind in a turn: a loop that the compiler has unrolled has several.
+    pub is_alone: bool,
     /// What is added or multiplied in each turn, if that is all that is done.
     pub term: Option<String>,
 }
@@ -31,7 +33,23 @@ impl Generaliser {
             (Operator::Add | Operator::Mul, [_], [term]) => self.term(*term, named),
             _ => None,
         };
-        Some(Carrier { key, term })
+        let is_alone = before.len() == 1 || self.recurs_alone(position);
+        Some(Carrier { key, is_alone, term })
+    }
+
+    /// Does the operation come again below, and no other of its kind before that?
+    fn recurs_alone(&self, position: &Position) -> bool {
+        let mut recurs = false;
+        let mut pending: Vec<usize> = position.children.to_vec();
+        while let Some(at) = pending.pop() {
+            let below = &self.positions[at];
+            match below.shape == position.shape {
+                true if below.place == position.place => recurs = true,
+                true => return false,
+                false => pending.extend(&below.children),
+            }
+        }
+        recurs
     }
 
     /// An expression in words' reach: with as many levels as fit.

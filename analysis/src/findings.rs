@@ -138,8 +138,8 @@ pub struct Variable {
 pub struct Carried {
     pub location: Location,
     pub operator: Operator,
-    /// In the whole run.
-    pub executions: u64,
+    /// In the whole run, unless it is one of several instructions that the compiler may have made of one operation.
+    pub executions: Option<u64>,
     /// What is added or multiplied each time, if that is all that is done; variables that the cause's expression does not have are
     /// named here alone.
     pub term: Option<String>,

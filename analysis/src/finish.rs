@@ -99,10 +99,10 @@ fn cause(
         steps,
     };
     for (variable, carrier) in variables.iter_mut().zip(carriers) {
-        variable.carried = carrier.map(|Carrier { key, term }| Carried {
+        variable.carried = carrier.map(|Carrier { key, is_alone, term }| Carried {
             location: locations.get(key.at),
             operator: key.operator,
-            executions: sites.executions(key),
+            executions: is_alone.then(|| sites.executions(key)),
             term,
         });
     }

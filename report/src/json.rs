@@ -143,8 +143,8 @@ struct Variable {
 struct Carried {
     site: Location,
     operator: String,
-    /// In the whole run.
-    executions: u64,
+    /// In the whole run, unless it is one of several instructions that may be one operation.
+    executions: Option<u64>,
     /// What is added or multiplied in each turn, if that is all that is done.
     term: Option<String>,
 }

@@ -61,9 +61,10 @@ pub fn carried(report: &Report, variable: &Variable) -> Option<String> {
     };
     let of = carried.term.as_ref().map(|term| format!(" of {term}")).unwrap_or_default();
     let place = report.sites.instruction(carried.location).short();
-    let executed = counted(carried.executions, "time", "times");
+    let executed = carried.executions.map(|known| format!(", executed {}", counted(known, "time", "times")));
+    let executed = executed.unwrap_or_default();
     let noun = noun(carried.operator);
-    Some(format!("{} is {what}{of} that a loop carries on (the {noun} at {place}, executed {executed})", variable.name))
+    Some(format!("{} is {what}{of} that a loop carries on (the {noun} at {place}{executed})", variable.name))
 }
 
 /// A part of the expression, with where it is if it is an operation.

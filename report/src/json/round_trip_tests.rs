@@ -59,7 +59,8 @@ fn location() -> impl Strategy<Value = Location> {
 fn variable(name: &str) -> impl Strategy<Value = Variable> + use<> {
     let name = name.to_string();
     (ranges(), ranges(), select(FORMATS.to_vec()).prop_flat_map(number)).prop_map(move |(seen, erroneous, worst)| {
-        let carried = Carried { location: at(MAIN), operator: Operator::Add, executions: 9, term: Some("z*z".into()) };
+        let carried =
+            Carried { location: at(MAIN), operator: Operator::Add, executions: Some(9), term: Some("z*z".into()) };
         Variable {
             name: name.clone(),
             seen,
