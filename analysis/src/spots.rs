@@ -45,8 +45,8 @@ pub struct Spots {
 }
 
 /// Operations behind errors that may be looked at: so many, and so many for each wrong execution.
-const FREE: u64 = 1 << 20;
-const EACH: u64 = 64;
+const FREE: u64 = 1 << 18;
+const EACH: u64 = 4;
 
 /// What happened at a spot.
 pub struct Visit {
