@@ -19,6 +19,7 @@ use fpgrind_ir::{MAX_ARITY, Operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 /// Operations looked at, at most: those nearest to the value.
 pub const MOST: usize = 10_000;
@@ -127,10 +128,8 @@ impl<R: Real> View<'_, R> {
         while let Some(node) = pending.pop_front()
             && chosen.len() < MOST
         {
-            if !chosen.contains_key(&node) {
-                let args: SmallVec<[Handle; 2]> = behind(node).collect();
-                pending.extend(&args);
-                chosen.insert(node, args);
+            if let Entry::Vacant(place) = chosen.entry(node) {
+                pending.extend(place.insert(behind(node).collect()).iter());
             }
         }
         let mut order = Vec::with_capacity(chosen.len());
@@ -212,15 +211,17 @@ impl Parts {
     fn finish<R: Real>(self, error: f64, order: &[Handle], nodes: &Nodes<R>) -> Option<Attribution> {
         let mut parts = self.parts;
         for part in &mut parts {
-            part.share /= error;
-            part.inherited /= error;
+            part.share = rounded(part.share / error);
+            part.inherited = rounded(part.inherited / error);
         }
         let size = |part: &Part| part.share.abs() + part.inherited.abs();
         if parts.is_empty() || parts.iter().any(|part| !size(part).is_finite()) {
             return None;
         }
-        parts.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.key.at.cmp(&b.key.at)));
-        let others = parts.iter().skip(MAX_PARTS).map(|part| part.share + part.inherited).sum();
+        parts.sort_by(|a, b| {
+            size(b).total_cmp(&size(a)).then((a.key.at, a.key.operator).cmp(&(b.key.at, b.key.operator)))
+        });
+        let others = rounded(parts.iter().skip(MAX_PARTS).map(|part| part.share + part.inherited).sum());
         parts.truncate(MAX_PARTS);
         let numbers: FxHashMap<SiteKey, usize> = parts.iter().enumerate().map(|(i, part)| (part.key, i)).collect();
         for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| part.inherited != 0.0) {
@@ -232,6 +233,12 @@ impl Parts {
         }
         Some(Attribution { parts, others })
     }
+}
+
+/// A share in units of a billionth: digits beyond are those of how reals are approximated.
+fn rounded(share: f64) -> f64 {
+    // Zero has no sign.
+    (share * 1e9).round() / 1e9 + 0.0
 }
 
 fn key<R: Real>(node: Handle, nodes: &Nodes<R>) -> SiteKey {

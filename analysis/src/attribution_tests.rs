@@ -91,8 +91,8 @@ fn each_of_two_sums_has_the_share_that_is_its_own_error() {
     let [a, b] = [computer.error(a) / whole, -computer.error(b) / whole];
     let attribution = computer.attribute(total).expect("has an error");
     let share = |at| attribution.parts.iter().find(|part| part.key.at == LocationId(at)).map_or(0.0, |part| part.share);
-    assert!((share(1) - a).abs() < 1e-9 && (share(2) - b).abs() < 1e-9, "{} {a}, {} {b}", share(1), share(2));
-    assert!((share(3) - (1.0 - a - b)).abs() < 1e-9);
+    assert!((share(1) - a).abs() < 1e-7 && (share(2) - b).abs() < 1e-7, "{} {a}, {} {b}", share(1), share(2));
+    assert!((share(3) - (1.0 - a - b)).abs() < 1e-7);
     assert!(attribution.parts.iter().all(|part| part.inherited == 0.0 && part.roundings <= 1000));
 }
 
@@ -113,7 +113,7 @@ fn slopes_multiply_on_the_way() {
     let attribution = computer.attribute(scaled).expect("has an error");
     for (at, expected) in [1, 2].into_iter().zip(expected) {
         let part = attribution.parts.iter().find(|part| part.key.at == LocationId(at)).expect("has a part");
-        assert!((part.share * whole / expected - 1.0).abs() < 1e-9, "{} {expected}", part.share * whole);
+        assert!((part.share * whole / expected - 1.0).abs() < 1e-7, "{} {expected}", part.share * whole);
     }
     assert_eq!(attribution.parts.len(), 2, "a multiplication by 1024 does not round");
 }
@@ -134,7 +134,7 @@ fn what_lies_below_the_end_of_a_trace_is_inherited_by_the_operation_there() {
     let [part, ..] = &attribution.parts[..] else { panic!("has parts") };
     assert_eq!((part.key.at, part.carried, &part.beside[..]), (LocationId(1), true, &[][..]));
     assert!(part.roundings <= 50 && part.inherited > 0.5, "{} {}", part.roundings, part.inherited);
-    assert!((explained(&attribution) - 1.0).abs() < 1e-9);
+    assert!((explained(&attribution) - 1.0).abs() < 1e-7);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_loop_in_which_others_round_is_told_from_one_in_which_nothing_else_does() {
     let [sum, product] = [1, 7].map(|at| attribution.parts.iter().position(|part| part.key.at == LocationId(at)));
     let part = &attribution.parts[sum.expect("the sum has a part")];
     assert_eq!((part.carried, &part.beside[..]), (true, &[product.expect("the product has one")][..]));
-    assert!((explained(&attribution) - 1.0).abs() < 1e-9);
+    assert!((explained(&attribution) - 1.0).abs() < 1e-7);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_value_of_unknown_history_is_no_loop() {
     let attribution = computer.attribute(value).expect("has an error");
     let oldest = attribution.parts.iter().find(|part| part.inherited != 0.0).expect("the trace is cut");
     assert!(!oldest.carried && oldest.key.at == LocationId(2), "{:?}", oldest.key.at);
-    assert!((explained(&attribution) - 1.0).abs() < 1e-9);
+    assert!((explained(&attribution) - 1.0).abs() < 1e-7);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_long_trace_is_looked_at_in_part() {
     let attribution = computer.attribute(sum).expect("has an error");
     let [part] = &attribution.parts[..] else { panic!("one operation") };
     assert!(part.roundings <= MOST as u64 && part.carried && part.inherited != 0.0);
-    assert!((explained(&attribution) - 1.0).abs() < 1e-9);
+    assert!((explained(&attribution) - 1.0).abs() < 1e-7);
 }
 
 proptest! {
