@@ -7,6 +7,9 @@
 //! What a loop carries from one turn to the next is a variable, too, where the expression explains the error without what came
 //! before: how many turns it took is no part of it.
 
+#[path = "carried.rs"]
+mod carried;
+
 use crate::evaluate;
 use crate::expr::{Expr, is_in_fpcore};
 use crate::findings::{self, Ranges, Variable};
@@ -16,6 +19,7 @@ use crate::number::Number;
 use crate::real::Real;
 use crate::sampling::Reservoir;
 use crate::trace::{Handle, Nodes, Term};
+pub use carried::Carrier;
 use fpgrind_ir::{Operator, Type};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -393,20 +397,22 @@ impl Generaliser {
         self.expression(&self.carried()).0
     }
 
-    /// The expression with what is known about its variables.
-    pub fn generalisation(&self) -> (Expr, Vec<Variable>) {
+    /// The expression with what is known about its variables, and what loops make of them.
+    pub fn generalisation(&self) -> (Expr, Vec<Variable>, Vec<Option<Carrier>>) {
         let (expr, positions) = self.expression(&self.cut);
         let mut named = positions.clone();
         let stands_for: Vec<Option<String>> = positions.iter().map(|at| self.stands_for(*at, &mut named)).collect();
+        let carriers = positions.iter().map(|at| self.carrier(*at, &mut named)).collect();
         let variable = |(number, at): (usize, &usize)| Variable {
             stands_for: stands_for[number].clone(),
+            carried: None,
             name: name(number),
             seen: self.positions[*at].seen,
             erroneous: self.positions[*at].erroneous,
             worst: self.worst.values[*at],
         };
         let variables = positions.iter().enumerate().map(variable).collect();
-        (expr, variables)
+        (expr, variables, carriers)
     }
 
     /// What FPCore has no word for: the function on its arguments, which get names if they have none.

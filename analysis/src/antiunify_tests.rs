@@ -62,7 +62,7 @@ fn set_max_depth(max_depth: usize) {
 fn generalise(trees: &[Tree]) -> (Generaliser, String) {
     let mut general = general(&trees[0]);
     trees.iter().enumerate().for_each(|(i, tree)| meet(&mut general, tree, i as f64));
-    let (expr, variables) = general.generalisation();
+    let (expr, variables, _) = general.generalisation();
     let names: Vec<&str> = variables.iter().map(|variable| &variable.name[..]).collect();
     let text = expr.infix(&names);
     (general, text)
@@ -162,7 +162,7 @@ fn good_executions_widen_only_what_was_seen() {
     see(&mut general, &tree(100.0));
     meet(&mut general, &tree(5.0), 10.0);
     see(&mut general, &op(Operator::Sqrt, &[&data(7.0)]));
-    let (_, variables) = general.generalisation();
+    let (_, variables, _) = general.generalisation();
     assert_eq!(variables[0].seen.positive, Some((5.0, 100.0)));
     assert_eq!(variables[0].erroneous.positive, Some((5.0, 5.0)));
 }

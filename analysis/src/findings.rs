@@ -129,6 +129,20 @@ pub struct Variable {
     pub worst: Number,
     /// What it is the result of, if the expression ends here because FPCore has no such function.
     pub stands_for: Option<String>,
+    /// What makes it, if it is what earlier turns of a loop left.
+    pub carried: Option<Carried>,
+}
+
+/// An operation whose result goes into its next execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Carried {
+    pub location: Location,
+    pub operator: Operator,
+    /// In the whole run, unless it is one of several instructions that the compiler may have made of one operation.
+    pub executions: Option<u64>,
+    /// What is added or multiplied each time, if that is all that is done; variables that the cause's expression does not have are
+    /// named here alone.
+    pub term: Option<String>,
 }
 
 /// The range of a set of values, split by sign so that a range does not pretend to contain
@@ -159,10 +173,56 @@ pub struct Spot {
     pub offset: Option<u64>,
     /// How the wrong values came about, generalised over them; shown where no single cause is to blame.
     pub expr: Option<Expr>,
-    /// The operations behind a wrong value without a cause, most frequent first.
+    /// What the error of the worst value without a cause is made of, and the operations that this names, in the same order.
+    pub accumulated: Option<Accumulation>,
     pub accumulated_in: Vec<Location>,
     /// Indices into [`Findings::causes`].
     pub causes: Vec<usize>,
+}
+
+/// What an error is made of that no single operation is to blame for. All shares together are 1, the whole error, but for what was lost in
+/// computing them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Accumulation {
+    /// The error.
+    pub bits: f64,
+    /// Largest first.
+    pub contributions: Vec<Contribution>,
+    /// The share of all operations that contribute less.
+    pub others: f64,
+}
+
+impl Accumulation {
+    /// How much of the error it explains.
+    pub fn explained(&self) -> f64 {
+        self.contributions.iter().map(Contribution::total).sum::<f64>() + self.others
+    }
+}
+
+/// What an operation at one place of the program contributes to an error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contribution {
+    pub location: Location,
+    pub operator: Operator,
+    pub ty: Type,
+    /// In the whole run, whatever became of the results.
+    pub executions: u64,
+    /// Of them those that were seen to round on the way to the value, and their share of the error. It is negative if they make it smaller.
+    pub roundings: u64,
+    pub share: f64,
+    /// The share that the oldest of its results already had, whose histories are cut off.
+    pub inherited: f64,
+    /// Are those results of its own earlier executions, which a loop carries on?
+    pub carried: bool,
+    /// The other contributions that round on the way to its results, and so have a part in what it inherited: indices into
+    /// [`Accumulation::contributions`].
+    pub beside: Vec<usize>,
+}
+
+impl Contribution {
+    pub fn total(&self) -> f64 {
+        self.share + self.inherited
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,14 +1,15 @@
 //! From the analysis's state to what it found: causes that reach a wrong spot, spots, totals.
 
-use crate::antiunify::Generaliser;
+use crate::antiunify::{Carrier, Generaliser};
+use crate::attribution::Attribution;
 use crate::consume::{Books, Consumer};
 use crate::evaluate;
-use crate::findings::{Cause, Findings, Spot, SpotKind};
+use crate::findings::{Carried, Cause, Findings, Spot, SpotKind};
 use crate::location::Locations;
 use crate::mpfr::Mpfr;
 use crate::number::Number;
 use crate::real::Real;
-use crate::site::{Site, State};
+use crate::site::{Sites, State};
 use crate::spots::SpotState;
 
 pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
@@ -23,7 +24,7 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();
     states.sort_by_key(|spot| spot.order);
     let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
-    let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &locations)).collect();
+    let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &operations.sites, &locations)).collect();
 
     let mut causes: Vec<(u32, Cause)> = candidates
         .into_iter()
@@ -31,8 +32,7 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
             let mut reaches: Vec<usize> =
                 (0..spots.len()).filter(|spot| influences[*spot].contains(&candidate)).collect();
             reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
-            let site = operations.sites.get_mut(candidate as usize)?;
-            Some((candidate, cause(site, &locations, precision, reaches)?))
+            Some((candidate, cause(candidate as usize, &mut operations.sites, &locations, precision, reaches)?))
         })
         .collect();
     causes.sort_by(|(_, a), (_, b)| {
@@ -64,21 +64,28 @@ fn output_damage(cause: &Cause, spots: &[Spot]) -> f64 {
     outputs.map(|spot| spot.average_bits * spot.wrong as f64).sum()
 }
 
-fn cause(site: &mut Site, locations: &Locations, precision: u32, reaches: Vec<usize>) -> Option<Cause> {
+fn cause(
+    number: usize,
+    sites: &mut Sites,
+    locations: &Locations,
+    precision: u32,
+    reaches: Vec<usize>,
+) -> Option<Cause> {
+    let site = sites.get_mut(number)?;
     let State::Candidate(candidate) = &mut site.state else { return None };
     candidate.general.shorten::<Mpfr>(precision, candidate.mode);
-    let (expr, variables) = candidate.general.generalisation();
+    let (expr, mut variables, carriers) = candidate.general.generalisation();
     let worst: Vec<Number> = variables.iter().map(|variable| variable.worst).collect();
     let mut steps = evaluate::steps::<Mpfr>(&expr, &worst, precision, candidate.mode);
     for (step, place) in steps.iter_mut().zip(candidate.general.places()) {
         step.location = place.map(|place| locations.get(place));
     }
-    Some(Cause {
+    let cause = Cause {
         location: locations.get(site.key.at),
         operator: site.key.operator,
         ty: site.key.ty,
         expr,
-        variables,
+        variables: Vec::new(),
         kind: candidate.kind,
         executions: site.executions,
         erroneous: candidate.erroneous,
@@ -90,10 +97,27 @@ fn cause(site: &mut Site, locations: &Locations, precision: u32, reaches: Vec<us
         reaches,
         samples: candidate.general.observed(),
         steps,
-    })
+    };
+    for (variable, carrier) in variables.iter_mut().zip(carriers) {
+        variable.carried = carrier.map(|Carrier { key, is_alone, term }| Carried {
+            location: locations.get(key.at),
+            operator: key.operator,
+            executions: is_alone.then(|| sites.executions(key)),
+            term,
+        });
+    }
+    Some(Cause { variables, ..cause })
 }
 
-fn spot(state: &SpotState, locations: &Locations) -> Spot {
+fn spot(state: &SpotState, sites: &Sites, locations: &Locations) -> Spot {
+    let accumulation = |(bits, attribution): &(f64, Attribution)| attribution.accumulation(*bits, sites, locations);
+    let accumulated = state.attribution.as_ref().map(accumulation);
+    let mut accumulated_in = Vec::new();
+    for contribution in accumulated.iter().flat_map(|accumulated| &accumulated.contributions) {
+        if !accumulated_in.contains(&contribution.location) {
+            accumulated_in.push(contribution.location);
+        }
+    }
     Spot {
         location: locations.get(state.at),
         kind: state.kind.clone(),
@@ -105,7 +129,8 @@ fn spot(state: &SpotState, locations: &Locations) -> Spot {
         correct: state.correct,
         offset: state.offset,
         expr: state.general.as_ref().map(Generaliser::one_turn),
-        accumulated_in: state.accumulated_in(locations),
+        accumulated,
+        accumulated_in,
         causes: Vec::new(),
     }
 }

@@ -5,10 +5,12 @@
 //! `location` tells what code is at an address of theirs; `shadow`, `registers` and `memory` hold which place shadows which value;
 //! `operation` computes one operation in floats (`native`, under a `mode`, in a `format`) and in reals and finds its local error, `called`
 //! those that library functions did; `magic` sees through roundings in disguise; `trace` remembers how values came
-//! about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats.
+//! about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats, and
+//! `attribution` takes errors apart that no single operation is to blame for.
 //! Nothing here starts a process, opens a file or knows a symbol.
 
 mod antiunify;
+mod attribution;
 mod bitwise;
 mod called;
 mod consume;
@@ -53,7 +55,10 @@ mod trace;
 pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
 pub use expr::{Expr, is_in_fpcore, precision};
-pub use findings::{Cause, CauseKind, CheckFailure, Findings, Ranges, Sample, Spot, SpotKind, Step, Totals, Variable};
+pub use findings::{
+    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Findings, Ranges, Sample, Spot, SpotKind,
+    Step, Totals, Variable,
+};
 pub use location::Location;
 pub use number::{Decimal, MAX_DIGITS, Number};
 

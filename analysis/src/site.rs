@@ -109,6 +109,11 @@ impl Sites {
         })
     }
 
+    /// How often an operation was executed.
+    pub fn executions(&self, key: SiteKey) -> u64 {
+        self.numbers.get(&key).map_or(0, |number| self.sites[*number].executions)
+    }
+
     /// Is a doubt about a result of this site to be settled? That takes long.
     pub fn settles(&mut self, number: usize) -> bool {
         self.sites[number].doubts.is_due()

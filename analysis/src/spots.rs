@@ -2,15 +2,16 @@
 //! one of them harmed nobody.
 
 use crate::antiunify::Generaliser;
+use crate::attribution::{self, Attribution};
 use crate::error;
 use crate::findings::SpotKind;
 use crate::influence::{Influences, Sets};
-use crate::location::{Location, LocationId, Locations};
+use crate::location::LocationId;
 use crate::number::Number;
 use crate::real::Real;
-use crate::trace::{Handle, Nodes, Term};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Reverse;
+use crate::sampling::Budget;
+use crate::trace::{Nodes, Term};
+use rustc_hash::FxHashMap;
 
 pub struct SpotState {
     pub at: LocationId,
@@ -30,19 +31,22 @@ pub struct SpotState {
     pub influences: Influences,
     /// What wrong executions without a cause have in common.
     pub general: Option<Generaliser>,
-    pub uncaused: u64,
-    /// How often operations occur behind them.
-    pub operations: FxHashMap<LocationId, u64>,
+    /// What the error of one of them is made of, the worst or nearly so, and how large that is.
+    pub attribution: Option<(f64, Attribution)>,
 }
 
 pub struct Spots {
     pub spots: Vec<SpotState>,
     numbers: FxHashMap<(LocationId, SpotKind), usize>,
     executed: u64,
+    /// Wrong executions without a cause, and what taking their errors apart has cost.
+    uncaused: u64,
+    attributing: Budget,
 }
 
-/// Nodes of a trace that are counted.
-const MAX_COUNTED: usize = 1024;
+/// Operations behind errors that may be looked at: so many, and so many for each wrong execution.
+const FREE: u64 = 1 << 18;
+const EACH: u64 = 4;
 
 /// What happened at a spot.
 pub struct Visit {
@@ -56,7 +60,13 @@ pub struct Visit {
 
 impl Spots {
     pub fn new() -> Spots {
-        Spots { spots: Vec::new(), numbers: FxHashMap::default(), executed: 0 }
+        Spots {
+            spots: Vec::new(),
+            numbers: FxHashMap::default(),
+            executed: 0,
+            uncaused: 0,
+            attributing: Budget::default(),
+        }
     }
 
     pub fn number(&mut self, at: LocationId, kind: SpotKind) -> usize {
@@ -74,8 +84,7 @@ impl Spots {
                 offset: None,
                 influences: Influences::NONE,
                 general: None,
-                uncaused: 0,
-                operations: FxHashMap::default(),
+                attribution: None,
             });
             self.spots.len() - 1
         })
@@ -110,44 +119,21 @@ impl Spots {
         spot.sum_bits += bits;
         spot.influences = sets.union(spot.influences, influences);
         if influences.is_empty() {
-            spot.uncaused += 1;
+            self.uncaused += 1;
             let culprit = nodes.shown(culprit);
             let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, nodes));
             general.meet(culprit, bits, nodes);
-            // Traces of neighbouring executions hold the same operations: a few are enough.
+            // An error that grows from one execution to the next is taken apart each time that it has doubled, if not more often.
+            let known = spot.attribution.as_ref().map(|(bits, _)| *bits);
             if let Term::Node(node) = culprit
-                && spot.uncaused.is_power_of_two()
+                && known.is_none_or(|known| bits > known)
+                && (known.is_none_or(|known| bits > known + 1.0)
+                    || self.attributing.spend(attribution::MOST, FREE, EACH * self.uncaused))
+                && let Some(attribution) = attribution::attribute(node, nodes)
             {
-                count_operations(node, &mut spot.operations, nodes);
+                spot.attribution = Some((bits, attribution));
             }
         }
         is_shown
-    }
-}
-
-impl SpotState {
-    /// The operations behind wrong values without a cause, most frequent first.
-    pub fn accumulated_in(&self, locations: &Locations) -> Vec<Location> {
-        let counted = self.operations.iter().map(|(at, count)| (Reverse(*count), locations.get(*at)));
-        let mut counted: Vec<(Reverse<u64>, Location)> = counted.collect();
-        counted.sort_unstable();
-        counted.into_iter().map(|(_, location)| location).collect()
-    }
-}
-
-fn count_operations<R: Real>(root: Handle, counts: &mut FxHashMap<LocationId, u64>, nodes: &Nodes<R>) {
-    let mut visited = FxHashSet::default();
-    let mut pending = vec![root];
-    while let Some(node) = pending.pop() {
-        if visited.len() >= MAX_COUNTED || !visited.insert(node) {
-            continue;
-        }
-        if !nodes.is_exact(node) {
-            *counts.entry(nodes[node].at).or_default() += 1;
-        }
-        pending.extend(nodes.args(node).filter_map(|arg| match arg {
-            Term::Node(node) => Some(node),
-            Term::Leaf(_) => None,
-        }));
     }
 }

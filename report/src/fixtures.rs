@@ -3,7 +3,8 @@
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis::log::Module;
 use fpgrind_analysis::{
-    Cause, CauseKind, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind, Step, Totals, Variable,
+    Accumulation, Cause, CauseKind, Contribution, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind, Step,
+    Totals, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 
@@ -59,9 +60,29 @@ pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
         correct: 2.0.into(),
         offset: None,
         expr: None,
+        accumulated: None,
         accumulated_in: vec![],
         causes: vec![],
     }
+}
+
+/// An addition that has so large a share in an error.
+pub fn contribution(pc: u64, share: f64) -> Contribution {
+    Contribution {
+        location: at(pc),
+        operator: Operator::Add,
+        ty: Type::F64,
+        executions: 1_000_000,
+        roundings: 10_000,
+        share,
+        inherited: 0.0,
+        carried: false,
+        beside: vec![],
+    }
+}
+
+pub fn accumulated(contributions: Vec<Contribution>) -> Accumulation {
+    Accumulation { bits: 20.1, contributions, others: 0.0 }
 }
 
 pub fn branch(pc: u64, count: u64, wrong: u64) -> Spot {
@@ -81,6 +102,7 @@ pub fn cause() -> Cause {
                 erroneous: positive(1.2e-4, 0.25),
                 worst: 0.2499.into(),
                 stands_for: None,
+                carried: None,
             },
             Variable {
                 name: "y".into(),
@@ -88,6 +110,7 @@ pub fn cause() -> Cause {
                 erroneous: both(-8.7e-9, 8.7e-9, 3.1e-12),
                 worst: 3.1e-12.into(),
                 stands_for: None,
+                carried: None,
             },
         ],
         kind: CauseKind::Inaccurate,

@@ -3,6 +3,7 @@
 mod sharing;
 
 use crate::Report;
+use crate::loops;
 use crate::names::{infix, names};
 use crate::numbers::exact;
 use crate::ranges::pieces;
@@ -51,7 +52,8 @@ fn core(report: &Report, cause: &Cause) -> String {
         let ended = printable(variable.stands_for.as_ref()?);
         Some(format!("; {} stands for {ended}, a function that FPCore does not have\n", variable.name))
     });
-    let ends: String = ends.collect();
+    let carried = cause.variables.iter().filter_map(|variable| loops::carried(report, variable));
+    let ends: String = ends.chain(carried.map(|carried| format!("; {}\n", printable(&carried)))).collect();
     format!(
         "{ends}(FPCore ({})\n :name {}\n :precision {}\n{pre} :fpgrind-max-error {:.1}\n {})\n",
         names.join(" "),

@@ -33,7 +33,14 @@ fn what_fpcore_has_no_word_for_is_said() {
 }
 
 fn condition_of(erroneous: Ranges) -> Option<String> {
-    condition(&Variable { name: "x".into(), seen: erroneous, erroneous, worst: 1.0.into(), stands_for: None })
+    condition(&Variable {
+        name: "x".into(),
+        seen: erroneous,
+        erroneous,
+        worst: 1.0.into(),
+        stands_for: None,
+        carried: None,
+    })
 }
 
 #[test]

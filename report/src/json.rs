@@ -4,6 +4,7 @@
 //! changes its meaning or goes, while new fields may come without that. How numbers are written is told in [`values`]. All
 //! that the other formats show is here, so that they can be made again ([`read`]).
 
+mod accumulation;
 mod observed;
 pub mod postfix;
 mod read;
@@ -11,6 +12,7 @@ mod values;
 
 use crate::names::{UNNAMED, infix, names};
 use crate::{Report, Site, ids};
+use accumulation::Accumulation;
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::{SpotKind, precision};
 use observed::{Sample, Step};
@@ -132,6 +134,19 @@ struct Variable {
     worst: Float,
     /// The function call whose result it is, if the expression ends there because FPCore has no such function.
     stands_for: Option<String>,
+    #[serde(default)]
+    carried: Option<Carried>,
+}
+
+/// The operation whose earlier results a variable is, which a loop carries on.
+#[derive(Serialize, Deserialize)]
+struct Carried {
+    site: Location,
+    operator: String,
+    /// In the whole run, unless it is one of several instructions that may be one operation.
+    executions: Option<u64>,
+    /// What is added or multiplied in each turn, if that is all that is done.
+    term: Option<String>,
 }
 
 /// `null` where no such value occurred; otherwise the least and the greatest.
@@ -165,6 +180,9 @@ struct Spot {
     /// How wrong values came about, where no single cause is to blame.
     expression: Option<String>,
     postfix: Option<String>,
+    /// What the error is made of then, and where, in the same order.
+    #[serde(default)]
+    accumulated: Option<Accumulation>,
     accumulated_in: Vec<Location>,
     /// Indices into `causes`.
     causes: Vec<usize>,
@@ -305,6 +323,12 @@ impl Cause {
                     erroneous: Ranges::of(&variable.erroneous),
                     worst: Float::of(variable.worst),
                     stands_for: variable.stands_for.clone(),
+                    carried: variable.carried.as_ref().map(|carried| Carried {
+                        site: Location::of(&report.sites.instruction(carried.location)),
+                        operator: carried.operator.name().into(),
+                        executions: carried.executions,
+                        term: carried.term.clone(),
+                    }),
                 })
                 .collect(),
             executions: cause.executions,
@@ -356,6 +380,7 @@ impl Spot {
             offset: spot.offset,
             expression: spot.expr.as_ref().map(|expr| expr.infix(&UNNAMED)),
             postfix: spot.expr.as_ref().map(postfix::write),
+            accumulated: spot.accumulated.as_ref().map(|accumulated| Accumulation::of(report, accumulated)),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: spot.causes.clone(),
         }

@@ -12,6 +12,7 @@ fn parsed(report: &Report) -> Value {
 fn everything_in_the_findings_is_in_the_json() {
     let mut report = plotter();
     report.findings.spots[1].accumulated_in = vec![at(CSQRT)];
+    report.findings.spots[1].accumulated = Some(accumulated(vec![contribution(CSQRT, 0.75)]));
     report.findings.spots[1].expr = Some(csqrt());
     report.findings.check_failures =
         vec![analysis::CheckFailure { location: at(MAIN), native: u128::MAX, predicted: 0 }];
@@ -49,6 +50,8 @@ fn everything_in_the_findings_is_in_the_json() {
     let branch = &value["spots"][1];
     assert_eq!((&branch["kind"], &branch["condition"], &branch["wrong"]), (&json!("branch"), &json!("a"), &json!(12)));
     assert_eq!(branch["accumulated_in"][0]["line"], 24);
+    assert_eq!(branch["accumulated"]["explained"], 0.75);
+    assert_eq!(branch["accumulated"]["contributions"][0]["operator"], "add");
     assert_eq!(branch["expression"], "sqrt(x*x + y*y) - x");
     assert_eq!(value["modules"][0]["bias"], "0x400000");
     assert_eq!(value["check_failures"][0]["native"], "0xffffffffffffffffffffffffffffffff");
@@ -106,7 +109,8 @@ fn every_kind_of_spot_cause_and_number_is_as_the_schema_says() {
     for kind in [SpotKind::Mask, SpotKind::ToInt] {
         let expr = Some(csqrt());
         let accumulated_in = vec![at(CSQRT), analysis::Location::outside_files(0x7000)];
-        report.findings.spots.push(analysis::Spot { kind, expr, accumulated_in, ..branch(MAIN, 1, 1) });
+        let accumulated = Some(accumulated(vec![contribution(CSQRT, 1.0), contribution(0x7000, f64::NAN)]));
+        report.findings.spots.push(analysis::Spot { kind, expr, accumulated, accumulated_in, ..branch(MAIN, 1, 1) });
     }
     report.findings.causes[1].max_bits = f64::INFINITY;
     report.findings.check_failures =

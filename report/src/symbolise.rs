@@ -104,7 +104,9 @@ impl Sites {
         let failures = findings.check_failures.iter().map(|failure| failure.location);
         let accumulations = findings.spots.iter().flat_map(|spot| spot.accumulated_in.iter().copied());
         let steps = findings.causes.iter().flat_map(|cause| cause.steps.iter().filter_map(|step| step.location));
-        for location in causes.chain(failures).chain(accumulations).chain(steps) {
+        let variables = findings.causes.iter().flat_map(|cause| &cause.variables);
+        let carried = variables.filter_map(|variable| Some(variable.carried.as_ref()?.location));
+        for location in causes.chain(failures).chain(accumulations).chain(steps).chain(carried) {
             sites.instructions.entry(location).or_insert_with(|| symboliser.instruction(location));
         }
         for spot in &findings.spots {

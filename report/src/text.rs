@@ -2,7 +2,7 @@
 
 use crate::Report;
 use crate::look::{Look, Part};
-use crate::names::infix;
+use crate::loops;
 use crate::numbers::{bits, count, counted, exact, short_pair};
 use crate::ranges;
 use crate::words::{damage, describe_accumulation, effort, headline, listed, looked_at, notes, reached};
@@ -109,7 +109,9 @@ fn analysed(report: &Report) -> String {
 }
 
 fn describe_cause(report: &Report, look: Look, number: usize, cause: &Cause, whole: bool) -> String {
-    let mut expression = infix(cause);
+    let shown = loops::shown(report, cause);
+    let variables: Vec<&Variable> = shown.variables.iter().filter_map(|number| cause.variables.get(*number)).collect();
+    let mut expression = shown.expression;
     if !whole {
         expression = cut(expression);
     }
@@ -128,9 +130,9 @@ fn describe_cause(report: &Report, look: Look, number: usize, cause: &Cause, who
     }
     let most = bits(cause.max_bits);
     lines.push(format!("{INDENT}{}", damage(report, cause).replacen(&most, &look.paint(Part::Bad, &most), 1)));
-    lines.extend(stands_for(&cause.variables));
-    lines.extend(when(&cause.variables, look));
-    lines.push(format!("{INDENT}{}", worst(cause)));
+    lines.extend(stands_for(report, &variables, shown.letters));
+    lines.extend(when(&variables, look));
+    lines.push(format!("{INDENT}{}", worst(cause, &variables)));
     if let Some(reached) = reached(report, cause) {
         lines.push(format!("{INDENT}reaches {reached}"));
     }
@@ -144,15 +146,16 @@ fn cut(expression: String) -> String {
     }
 }
 
-/// `where x = j0(y)`: what the expression ends in, because FPCore has no such function.
-fn stands_for(variables: &[Variable]) -> Option<String> {
-    let known = variables.iter().filter_map(|v| Some(format!("{} = {}", v.name, cut(v.stands_for.clone()?))));
-    let known: Vec<String> = known.collect();
+/// `where x = j0(y)`: what the expression ends in, because FPCore has no such function, or because loops are not unrolled.
+fn stands_for(report: &Report, variables: &[&Variable], letters: Vec<String>) -> Option<String> {
+    let ends = variables.iter().filter_map(|v| Some(format!("{} = {}", v.name, cut(v.stands_for.clone()?))));
+    let carried = variables.iter().filter_map(|variable| loops::carried(report, variable));
+    let known: Vec<String> = letters.into_iter().chain(ends).chain(carried).collect();
     (!known.is_empty()).then(|| format!("{INDENT}where {}", listed(&known)))
 }
 
 /// `when x in [1.2e-4, 0.25] and y in [-8.7e-9, 8.7e-9]     (seen: x in [-1, 0.25], y in [-2, 2])`
-fn when(variables: &[Variable], look: Look) -> Vec<String> {
+fn when(variables: &[&Variable], look: Look) -> Vec<String> {
     let erroneous: Vec<String> = variables.iter().filter_map(|v| ranges::describe(&v.name, &v.erroneous)).collect();
     if erroneous.is_empty() {
         return Vec::new();
@@ -168,8 +171,12 @@ fn when(variables: &[Variable], look: Look) -> Vec<String> {
 }
 
 /// `worst at x = 0.2499, y = 3.1e-12: computed 0, correct 1.9226e-23`. The inputs are exact: they can be tried.
-fn worst(cause: &Cause) -> String {
-    let inputs: Vec<String> = cause.variables.iter().map(|v| format!("{} = {}", v.name, exact(v.worst))).collect();
+fn worst(cause: &Cause, variables: &[&Variable]) -> String {
+    let mut inputs: Vec<String> = variables.iter().map(|v| format!("{} = {}", v.name, exact(v.worst))).collect();
+    let hidden = cause.variables.len() - variables.len();
+    if hidden > 0 {
+        inputs.push(format!("and {} in report.json", counted(hidden as u64, "other input", "other inputs")));
+    }
     let (computed, correct) = short_pair(cause.computed, cause.correct);
     let at = if inputs.is_empty() { String::new() } else { format!(" at {}", inputs.join(", ")) };
     match cause.kind {

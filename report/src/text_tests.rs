@@ -125,13 +125,14 @@ fn a_result_without_a_cause_names_where_errors_accumulate() {
     let mut spot = printed(0x1000 + 12, 1, 1, 20.1);
     (spot.computed, spot.correct) = (1.2e7.into(), 1.3e7.into());
     spot.accumulated_in = vec![at(0x1000 + 10)];
+    spot.accumulated = Some(accumulated(vec![contribution(0x1000 + 10, 1.0)]));
     spot.expr = Some(op(Operator::Add, vec![Expr::Var(0), Expr::Var(1)]));
     assert_eq!(
         summary(&without_causes(vec![spot])),
         "\
 fpgrind: 1 inaccurate result, no single operation to blame   (0.3 s, 1,000,000 operations)
 
-  printf %f at sum.c:12 prints 1.2e7, correct 1.3e7 (20.1 bits): no single operation is to blame; rounding errors accumulate in x + y at sum.c:10
+  printf %f at sum.c:12 prints 1.2e7, correct 1.3e7 (20.1 bits): no single operation is to blame; rounding errors accumulate in x + y at sum.c:10; of the error 100 % comes from the addition at sum.c:10 (executed 1,000,000 times)
 "
     );
 }

@@ -3,6 +3,7 @@
 use crate::Report;
 use crate::names::UNNAMED;
 use crate::numbers::{bits, count, counted, short_pair};
+use crate::shares::shares;
 use fpgrind_analysis::{Cause, CauseKind, Spot, SpotKind};
 use std::fmt::Write;
 
@@ -168,6 +169,9 @@ pub fn accumulation(report: &Report, spot: &Spot) -> String {
     }
     if !places.is_empty() {
         let _ = write!(text, " at {}", listed(&places));
+    }
+    if let Some(shares) = spot.accumulated.as_ref().and_then(|accumulated| shares(report, accumulated)) {
+        let _ = write!(text, "; {shares}");
     }
     text
 }

@@ -66,6 +66,7 @@ fn call_returning_to(path: &Path, address: u64) -> Site {
         correct: 0.0.into(),
         offset: None,
         expr: None,
+        accumulated: None,
         accumulated_in: vec![],
         causes: vec![],
     };

@@ -3,9 +3,10 @@
 use super::markup::{Element, Html, classed, element};
 use super::source::{Place, Sources};
 use super::{Page, math, plot, tree};
+use crate::loops;
 use crate::names::{infix, names};
 use crate::numbers::{bits, count, counted, exact, short_pair};
-use crate::{fpcore, ranges, words};
+use crate::{Report, fpcore, ranges, words};
 use fpgrind_analysis::{Cause, CauseKind, Ranges, Spot};
 
 /// A longer expression is no headline.
@@ -28,14 +29,17 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
     let Page { report, ids, .. } = page;
     let (cause, id) = (&report.findings.causes[number], &ids[number]);
     let site = report.sites.instruction(cause.location);
-    let expression = infix(cause);
+    let (expression, shown) = (infix(cause), loops::shown(report, cause));
     let title = match expression.chars().count() <= MAX_TITLE {
         true => math::math(&cause.expr, &names(cause), false),
         false => {
-            let cut: String = expression.chars().take(MAX_TITLE).collect();
-            element("code").say(format!("{cut} …")).into()
+            let cut: String = shown.expression.chars().take(MAX_TITLE).collect();
+            let more = if cut == shown.expression { "" } else { " …" };
+            element("code").say(format!("{cut}{more}")).into()
         }
     };
+    let letters = (!shown.letters.is_empty())
+        .then(|| element("p").say(format!("In the title {}.", words::listed(&shown.letters))));
     let head = element("summary")
         .put(classed("span", "rank").say((number + 1).to_string()))
         .put(element("h2").put(title))
@@ -51,9 +55,10 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
         (0..cause.variables.len()).filter_map(|variable| plot::plot(cause, variable, report.run.threshold)).collect();
     let tree = tree::tree(cause, &names(cause), report.run.threshold);
     let body = classed("div", "body")
+        .all(letters.filter(|_| is_cut))
         .all(whole)
         .put(classed("p", "damage").say(capitalised(&words::damage(report, cause))))
-        .put(facts(cause))
+        .put(facts(report, cause))
         .all(source)
         .put(way(page, sources, number))
         .all((!plots.is_empty()).then(|| {
@@ -116,13 +121,14 @@ fn searchable(page: &Page, cause: &Cause, expression: &str, id: &str) -> String 
 }
 
 /// The variables with their values, and the result at the worst of them.
-fn facts(cause: &Cause) -> Html {
+fn facts(report: &Report, cause: &Cause) -> Html {
     let head = ["input", "hurts", "seen", "worst"];
     let head = element("tr").all(head.into_iter().map(|name| element("th").with("scope", "col").say(name)));
     let rows = cause.variables.iter().map(|variable| {
-        let name = match &variable.stands_for {
-            Some(call) => format!("{} = {call}", variable.name),
-            None => variable.name.clone(),
+        let name = match (&variable.stands_for, loops::carried(report, variable)) {
+            (Some(call), _) => format!("{} = {call}", variable.name),
+            (None, Some(carried)) => carried,
+            (None, None) => variable.name.clone(),
         };
         classed("tr", "variable")
             .put(element("th").with("scope", "row").say(name))

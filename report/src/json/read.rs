@@ -1,6 +1,6 @@
 //! From report.json back to the report that it was written from, as far as any format shows of it.
 
-use super::{Cause, Document, Kind, Location, Ranges, Spot, VERSION, Variable, postfix};
+use super::{Carried, Cause, Document, Kind, Location, Ranges, Spot, VERSION, Variable, postfix};
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::log::Module;
@@ -127,7 +127,7 @@ impl Cause {
             operator: Operator::from_name(&self.operator).ok_or_else(|| unknown("operator", &self.operator))?,
             ty,
             expr: postfix::read(&self.postfix, self.variables.len())?,
-            variables: self.variables.iter().map(Variable::finding).collect::<Result<Vec<_>, _>>()?,
+            variables: self.variables.iter().map(|variable| variable.finding(places)).collect::<Result<Vec<_>, _>>()?,
             kind: CauseKind::ALL
                 .into_iter()
                 .find(|kind| kind.name() == self.kind)
@@ -151,13 +151,25 @@ impl Cause {
 }
 
 impl Variable {
-    fn finding(&self) -> Result<analysis::Variable, String> {
+    fn finding(&self, places: &mut Places) -> Result<analysis::Variable, String> {
         Ok(analysis::Variable {
             name: self.name.clone(),
             seen: self.seen.finding(),
             erroneous: self.erroneous.finding(),
             worst: self.worst.typed(format(&self.precision)?)?,
             stands_for: self.stands_for.clone(),
+            carried: self.carried.as_ref().map(|carried| carried.finding(places)).transpose()?,
+        })
+    }
+}
+
+impl Carried {
+    fn finding(&self, places: &mut Places) -> Result<analysis::Carried, String> {
+        Ok(analysis::Carried {
+            location: places.instruction(&self.site)?,
+            operator: Operator::from_name(&self.operator).ok_or_else(|| unknown("operator", &self.operator))?,
+            executions: self.executions,
+            term: self.term.clone(),
         })
     }
 }
@@ -203,6 +215,7 @@ impl Spot {
             correct: self.correct.typed(ty)?,
             offset: self.offset,
             expr: self.postfix.as_ref().map(|text| postfix::read(text, usize::MAX)).transpose()?,
+            accumulated: self.accumulated.as_ref().map(|known| known.finding(places)).transpose()?,
             accumulated_in: self
                 .accumulated_in
                 .iter()
@@ -218,6 +231,6 @@ pub fn format(name: &str) -> Result<Type, String> {
     found.ok_or_else(|| unknown("precision", name))
 }
 
-fn unknown(what: &str, name: &str) -> String {
+pub fn unknown(what: &str, name: &str) -> String {
     format!("\"{name}\" is no {what} that this fpgrind knows")
 }

@@ -4,7 +4,8 @@ use super::read;
 use crate::fixtures::*;
 use crate::{Format, Report, render};
 use fpgrind_analysis::{
-    Cause, CauseKind, CheckFailure, Expr, Location, Number, Ranges, Sample, Spot, SpotKind, Step, Variable,
+    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Expr, Location, Number, Ranges, Sample, Spot,
+    SpotKind, Step, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 use proptest::prelude::*;
@@ -58,7 +59,16 @@ fn location() -> impl Strategy<Value = Location> {
 fn variable(name: &str) -> impl Strategy<Value = Variable> + use<> {
     let name = name.to_string();
     (ranges(), ranges(), select(FORMATS.to_vec()).prop_flat_map(number)).prop_map(move |(seen, erroneous, worst)| {
-        Variable { name: name.clone(), seen, erroneous, worst, stands_for: Some("j0(y)".into()) }
+        let carried =
+            Carried { location: at(MAIN), operator: Operator::Add, executions: Some(9), term: Some("z*z".into()) };
+        Variable {
+            name: name.clone(),
+            seen,
+            erroneous,
+            worst,
+            stands_for: Some("j0(y)".into()),
+            carried: Some(carried),
+        }
     })
 }
 
@@ -113,11 +123,15 @@ fn spot() -> impl Strategy<Value = Spot> {
     )
         .prop_map(|(location, kind, (wrong, offset), (computed, correct), expr, accumulated, causes)| {
             let accumulated_in = vec![accumulated];
+            let part =
+                Contribution { location: accumulated, inherited: 0.25, beside: vec![0], ..contribution(0, 0.75) };
+            let accumulated = expr.is_some().then(|| Accumulation { others: -0.125, ..self::accumulated(vec![part]) });
             Spot {
                 kind,
                 computed,
                 correct,
                 expr,
+                accumulated,
                 accumulated_in,
                 causes,
                 location,
