@@ -2,8 +2,9 @@
 //! one of them harmed nobody.
 
 use crate::antiunify::Generaliser;
+use crate::choice::Choice;
 use crate::error;
-use crate::findings::SpotKind;
+use crate::findings::{Effect, SpotKind};
 use crate::influence::{Influences, Sets};
 use crate::location::{Location, LocationId, Locations};
 use crate::number::Number;
@@ -33,6 +34,9 @@ pub struct SpotState {
     pub uncaused: u64,
     /// How often operations occur behind them.
     pub operations: FxHashMap<LocationId, u64>,
+    /// Of a decision that goes the other way in the reals: the worst that was found.
+    pub effect: Option<Effect>,
+    pub choice: Choice,
 }
 
 pub struct Spots {
@@ -76,6 +80,8 @@ impl Spots {
                 general: None,
                 uncaused: 0,
                 operations: FxHashMap::default(),
+                effect: None,
+                choice: Choice::new(),
             });
             self.spots.len() - 1
         })
@@ -109,7 +115,7 @@ impl Spots {
         spot.wrong += 1;
         spot.sum_bits += bits;
         spot.influences = sets.union(spot.influences, influences);
-        if influences.is_empty() {
+        if influences.is_empty() && spot.effect != Some(Effect::Compensation) {
             spot.uncaused += 1;
             let culprit = nodes.shown(culprit);
             let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, nodes));
@@ -126,6 +132,14 @@ impl Spots {
 }
 
 impl SpotState {
+    /// What can be said of a decision that goes the other way in the reals.
+    pub fn effect(&self) -> Option<Effect> {
+        match self.effect {
+            Some(Effect::Results) if self.choice.is_between_equals() => Some(Effect::NearlyEqual),
+            effect => effect,
+        }
+    }
+
     /// The operations behind wrong values without a cause, most frequent first.
     pub fn accumulated_in(&self, locations: &Locations) -> Vec<Location> {
         let counted = self.operations.iter().map(|(at, count)| (Reverse(*count), locations.get(*at)));

@@ -3,7 +3,7 @@
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis::log::Module;
 use fpgrind_analysis::{
-    Cause, CauseKind, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind, Step, Totals, Variable,
+    Cause, CauseKind, Effect, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind, Step, Totals, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 
@@ -61,11 +61,13 @@ pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
         expr: None,
         accumulated_in: vec![],
         causes: vec![],
+        effect: None,
     }
 }
 
 pub fn branch(pc: u64, count: u64, wrong: u64) -> Spot {
-    Spot { kind: SpotKind::Branch { cond: Cond::Above }, ..printed(pc, count, wrong, 1.0) }
+    let effect = (wrong > 0).then_some(Effect::Results);
+    Spot { kind: SpotKind::Branch { cond: Cond::Above }, effect, ..printed(pc, count, wrong, 1.0) }
 }
 
 pub fn cause() -> Cause {

@@ -168,6 +168,10 @@ struct Spot {
     accumulated_in: Vec<Location>,
     /// Indices into `causes`.
     causes: Vec<usize>,
+    /// Of a decision that goes the other way in the reals. `results`: it may change them. `nearly-equal`: both sides do the same with the two
+    /// values compared, in each other's place. `convergence`: an iteration has come to rest. `compensation`: a compensating term is tested.
+    #[serde(default)]
+    effect: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -358,6 +362,7 @@ impl Spot {
             postfix: spot.expr.as_ref().map(postfix::write),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: spot.causes.clone(),
+            effect: spot.effect.map(|effect| effect.name().into()),
         }
     }
 }

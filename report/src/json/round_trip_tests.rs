@@ -4,7 +4,7 @@ use super::read;
 use crate::fixtures::*;
 use crate::{Format, Report, render};
 use fpgrind_analysis::{
-    Cause, CauseKind, CheckFailure, Expr, Location, Number, Ranges, Sample, Spot, SpotKind, Step, Variable,
+    Cause, CauseKind, CheckFailure, Effect, Expr, Location, Number, Ranges, Sample, Spot, SpotKind, Step, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 use proptest::prelude::*;
@@ -102,6 +102,7 @@ fn spot() -> impl Strategy<Value = Spot> {
     let kinds = select(vec![output, SpotKind::Branch { cond: Cond::Above }, SpotKind::Mask, SpotKind::ToInt]);
     let of_format = select(FORMATS.to_vec()).prop_flat_map(|ty| (number(ty), number(ty)));
     let causes = select(vec![vec![], vec![0], vec![1, 0]]);
+    let effects = proptest::option::of(select(Effect::ALL.to_vec()));
     (
         location(),
         kinds,
@@ -109,9 +110,9 @@ fn spot() -> impl Strategy<Value = Spot> {
         of_format,
         proptest::option::of(expr()),
         location(),
-        causes,
+        (causes, effects),
     )
-        .prop_map(|(location, kind, (wrong, offset), (computed, correct), expr, accumulated, causes)| {
+        .prop_map(|(location, kind, (wrong, offset), (computed, correct), expr, accumulated, (causes, effect))| {
             let accumulated_in = vec![accumulated];
             Spot {
                 kind,
@@ -120,6 +121,7 @@ fn spot() -> impl Strategy<Value = Spot> {
                 expr,
                 accumulated_in,
                 causes,
+                effect,
                 location,
                 offset,
                 ..printed(0, 3, wrong, 7.5)
