@@ -86,14 +86,16 @@ impl<R: Real> Operations<R> {
         self.nodes[node].real.to_f64().abs() <= part * largest
     }
 
-    /// Is it zero in the reals, more or less?
+    /// Is it zero in the reals, more or less, or as far as is known?
     fn is_nothing(&self, term: Term) -> bool {
         let native = self.nodes.value(term).abs();
-        match term {
-            Term::Leaf(_) => native == 0.0,
-            Term::Node(_) if native == 0.0 => self.is_below(term, NOTHING_AT_ZERO),
-            Term::Node(node) => self.nodes[node].real.to_f64().abs() <= NOTHING * native,
-        }
+        let Term::Node(node) = term else { return native == 0.0 };
+        let real = &self.nodes[node].real;
+        let is_small = match native == 0.0 {
+            true => self.is_below(term, NOTHING_AT_ZERO),
+            false => real.to_f64().abs() <= NOTHING * native,
+        };
+        is_small || !real.differs_for_sure(&R::zero(self.precision()))
     }
 }
 

@@ -189,6 +189,14 @@ impl<R: Real> Operations<R> {
             influences = self.sets.union(influences, y.influences);
             influences = self.sets.union(influences, z.influences);
         }
+        // Whether a term is a repair, and to blame for nothing, is found out elsewhere.
+        let may_repair = |float: &Float, bits: u64| {
+            let native = F::value(bits).abs();
+            !float.influences.is_empty() && (native == 0.0 || float.real.hi.abs() <= native / 256.0)
+        };
+        if !influences.is_empty() && is_sum(operator) && (may_repair(x, a.bits) || may_repair(y, b.bits)) {
+            return None;
+        }
         if is_wrong || !influences.is_empty() {
             match repaired(operator, [x, y], &real, ulps) {
                 Some(repaired) => (influences, is_wrong, shown) = (repaired.influences, false, None),
@@ -217,9 +225,13 @@ impl<R: Real> Operations<R> {
 /// The argument that a sum is in the reals, if natively it is better than that: the other argument compensated an error.
 #[inline(always)]
 fn repaired<'a>(operator: Operator, args: [&'a Float; 2], real: &Pair, ulps: u64) -> Option<&'a Float> {
-    let is_sum = matches!(operator, Operator::Add | Operator::Sub);
     let is_repaired = |arg: &&Float| ulps < arg.ulps && arg.real.hi == real.hi && arg.real.lo == real.lo;
-    args.into_iter().find(is_repaired).filter(|_| is_sum)
+    args.into_iter().find(is_repaired).filter(|_| is_sum(operator))
+}
+
+#[inline(always)]
+fn is_sum(operator: Operator) -> bool {
+    matches!(operator, Operator::Add | Operator::Sub)
 }
 
 #[inline(always)]
