@@ -190,7 +190,7 @@ impl<R: Real> Operations<R> {
             !float.influences.is_empty() && (native == 0.0 || float.real.hi.abs() <= native / 256.0)
         };
         if !influences.is_empty() && is_sum(operator) && (may_repair(x, a.bits) || may_repair(y, b.bits)) {
-            return None;
+            return false;
         }
         if is_wrong || !influences.is_empty() {
             match repaired(operator, [x, y], &real, ulps) {
