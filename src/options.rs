@@ -134,6 +134,13 @@ pub struct Options {
     #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = bits_of_error)]
     pub fail_on: Option<f64>,
 
+    /// Speak also of operations that lose digits and reach no result
+    ///
+    /// A cause is an operation that loses digits which a result, a decision or a conversion lacks. What loses digits without that has harmed nobody in this run: it is
+    /// told behind the causes, as reaching no result that was seen.
+    #[arg(long)]
+    pub all_causes: bool,
+
     /// File of causes not to speak of: a line each, such as `function:csqrt file:plot.c`
     ///
     /// `fpgrind report --gen-suppressions DIR` writes entries for the causes of a report. Suppressed causes are counted, and entries that fit nothing are named.
@@ -241,6 +248,7 @@ impl Options {
             threshold: self.threshold,
             max_depth: self.max_depth.into(),
             memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
+            all_causes: self.all_causes,
         }
     }
 }

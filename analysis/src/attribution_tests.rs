@@ -43,7 +43,7 @@ impl Computer {
     /// Cuts all traces but the first levels of this one.
     fn collect(&mut self, held: Term) {
         let Term::Node(held) = held else { return };
-        self.nodes.collect(|root| root(held));
+        self.nodes.collect(|root| root(held), |_| {});
     }
 }
 

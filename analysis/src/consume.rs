@@ -85,6 +85,7 @@ pub(crate) struct Books<R> {
     pub output_functions: FxHashMap<u32, String>,
     pub totals: Totals,
     pub check_failures: Vec<CheckFailure>,
+    pub all_causes: bool,
     /// The values of the block being run. No thread needs them longer than that.
     pub frame: Frame,
     pub lanes: Vec<Lane>,
@@ -115,6 +116,7 @@ impl<R: Real> Consumer<R> {
                 output_functions: FxHashMap::default(),
                 totals: Totals::default(),
                 check_failures: Vec::new(),
+                all_causes: config.all_causes,
                 frame: Frame::new(),
                 lanes: Vec::new(),
                 has_fma: is_x86_feature_detected!("fma")

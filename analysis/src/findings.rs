@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The result of analysing a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
-    /// Candidate root causes that reach an erroneous spot, worst damage to outputs first.
+    /// Candidate root causes that reach an erroneous spot, worst damage to outputs first; then, if they are asked for, the others.
     pub causes: Vec<Cause>,
     /// All spots, in order of first execution.
     pub spots: Vec<Spot>,
@@ -178,6 +178,42 @@ pub struct Spot {
     pub accumulated_in: Vec<Location>,
     /// Indices into [`Findings::causes`].
     pub causes: Vec<usize>,
+    /// Of a decision that goes the other way in the reals.
+    pub effect: Option<Effect>,
+}
+
+impl Spot {
+    /// Is it a result, or a decision that may change one? The other decisions that go another way are of little consequence.
+    pub fn matters(&self) -> bool {
+        matches!(self.effect, None | Some(Effect::Results))
+    }
+}
+
+/// What can be said of a decision that goes the other way in the reals. The worst comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// It may change results.
+    Results,
+    /// Both sides do the same with the two values compared, in each other's place.
+    NearlyEqual,
+    /// An iteration whose turns hardly change anything any more ends a turn sooner or later, or takes a side in vain.
+    Convergence,
+    /// What is tested is a compensating term: the rounding error that it is to repair, which the reals do not have.
+    Compensation,
+}
+
+impl Effect {
+    pub const ALL: [Effect; 4] = [Effect::Results, Effect::NearlyEqual, Effect::Convergence, Effect::Compensation];
+
+    /// As it is called in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Results => "results",
+            Effect::NearlyEqual => "nearly-equal",
+            Effect::Convergence => "convergence",
+            Effect::Compensation => "compensation",
+        }
+    }
 }
 
 /// What an error is made of that no single operation is to blame for. All shares together are 1, the whole error, but for what was lost in

@@ -14,7 +14,7 @@ use crate::spots::SpotState;
 
 pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     let Consumer { guests, books, .. } = analysis;
-    let candidates = candidates(&books);
+    let candidates = if books.all_causes { books.operations.sites.candidates() } else { candidates(&books) };
     let Books { mut operations, spots, locations, mut totals, check_failures, .. } = books;
     totals.operations = operations.count;
     totals.undecided = operations.unsettled;
@@ -31,14 +31,19 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
         .filter_map(|candidate| {
             let mut reaches: Vec<usize> =
                 (0..spots.len()).filter(|spot| influences[*spot].contains(&candidate)).collect();
-            reaches.sort_by(|a, b| spots[*b].max_bits.total_cmp(&spots[*a].max_bits));
+            reaches.sort_by(|a, b| {
+                let (a, b) = (&spots[*a], &spots[*b]);
+                b.matters().cmp(&a.matters()).then(b.max_bits.total_cmp(&a.max_bits))
+            });
             Some((candidate, cause(candidate as usize, &mut operations.sites, &locations, precision, reaches)?))
         })
         .collect();
     causes.sort_by(|(_, a), (_, b)| {
         let damage = |cause: &Cause| output_damage(cause, &spots);
         let weight = |cause: &Cause| cause.max_bits * cause.erroneous as f64;
-        damage(b).total_cmp(&damage(a)).then(weight(b).total_cmp(&weight(a))).then(a.location.cmp(&b.location))
+        let matters = |cause: &Cause| cause.reaches.iter().any(|spot| spots[*spot].matters());
+        let by_results = damage(b).total_cmp(&damage(a)).then(matters(b).cmp(&matters(a)));
+        by_results.then(weight(b).total_cmp(&weight(a))).then(a.location.cmp(&b.location))
     });
     for (spot, influences) in spots.iter_mut().zip(&influences) {
         spot.causes = (0..causes.len()).filter(|cause| influences.contains(&causes[*cause].0)).collect();
@@ -132,5 +137,6 @@ fn spot(state: &SpotState, sites: &Sites, locations: &Locations) -> Spot {
         accumulated,
         accumulated_in,
         causes: Vec::new(),
+        effect: state.effect(),
     }
 }

@@ -4,17 +4,21 @@
 //! block into a shadow program and `run` runs it on the block's records; `guests` are the threads and processes that they come from,
 //! `location` tells what code is at an address of theirs; `shadow`, `registers` and `memory` hold which place shadows which value;
 //! `operation` computes one operation in floats (`native`, under a `mode`, in a `format`) and in reals and finds its local error, `called`
-//! those that library functions did; `magic` sees through roundings in disguise; `trace` remembers how values came
-//! about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats, and
-//! `attribution` takes errors apart that no single operation is to blame for.
+//! those that library functions did; `magic` sees through roundings in disguise, `compensation` through repairs; `trace` remembers how
+//! values came about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats,
+//! `decision` and `choice` what becomes of those decisions that would go another way, and `attribution` takes errors apart that no
+//! single operation is to blame for.
 //! Nothing here starts a process, opens a file or knows a symbol.
 
 mod antiunify;
 mod attribution;
 mod bitwise;
 mod called;
+mod choice;
+mod compensation;
 mod consume;
 mod dd;
+mod decision;
 mod engine;
 mod error;
 mod evaluate;
@@ -56,8 +60,8 @@ pub use consume::{Analysis, Shadow};
 pub use error::bits_of_error;
 pub use expr::{Expr, is_in_fpcore, precision};
 pub use findings::{
-    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Findings, Ranges, Sample, Spot, SpotKind,
-    Step, Totals, Variable,
+    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Effect, Findings, Ranges, Sample, Spot,
+    SpotKind, Step, Totals, Variable,
 };
 pub use location::Location;
 pub use number::{Decimal, MAX_DIGITS, Number};
@@ -86,11 +90,20 @@ pub struct Config {
     pub max_depth: usize,
     /// Bytes that the analysis may take, more or less.
     pub memory: usize,
+    /// Report also operations that lose digits and reach no wrong spot.
+    pub all_causes: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { real: RealKind::Auto, precision: 256, threshold: 5.0, max_depth: 10, memory: 2 << 30 }
+        Config {
+            real: RealKind::Auto,
+            precision: 256,
+            threshold: 5.0,
+            max_depth: 10,
+            memory: 2 << 30,
+            all_causes: false,
+        }
     }
 }
 

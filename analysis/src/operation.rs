@@ -1,5 +1,6 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
+use crate::compensation::Compensations;
 use crate::error;
 use crate::findings::CauseKind;
 use crate::format::{self, Decoded, Kind, is_within};
@@ -22,6 +23,8 @@ use smallvec::SmallVec;
 /// What all operations share.
 pub struct Operations<R> {
     precision: u32,
+    /// Below this part of what they are made of, reals tell nothing.
+    pub noise: f64,
     /// Doubts of the reals are settled by MPFR.
     pub settles: bool,
     /// Errors of at most this many ulps are none.
@@ -38,6 +41,7 @@ pub struct Operations<R> {
     pub done_again: u64,
     /// How often no trace was long enough for that.
     pub unsettled: u64,
+    pub compensations: Compensations,
 }
 
 /// An operation about to be done.
@@ -73,6 +77,7 @@ impl<R: Real> Operations<R> {
         let scratch = || R::zero(config.precision);
         Operations {
             precision: config.precision,
+            noise: noise(config),
             settles: config.real == RealKind::Auto,
             tolerated: error::ulps_within(config.threshold),
             sets: Sets::new(config.memory / 16),
@@ -83,6 +88,7 @@ impl<R: Real> Operations<R> {
             strays: Strays::default(),
             done_again: 0,
             unsettled: 0,
+            compensations: Compensations::default(),
         }
     }
 
@@ -448,7 +454,13 @@ impl<R: Real> Operations<R> {
         let Done { operator, ty, args, ulps, .. } = *done;
         let mut all = Influences::NONE;
         for arg in args {
-            all = self.sets.union(all, self.nodes.influences(*arg));
+            let influences = self.nodes.influences(*arg);
+            // A repair is no cause of what it repairs.
+            let is_sum = matches!(operator, Operator::Add | Operator::Sub);
+            if influences.is_empty() || is_sum && self.is_repair(*arg) {
+                continue;
+            }
+            all = self.sets.union(all, influences);
         }
         if all.is_empty() && verdict.is_fine() {
             return (all, verdict);
@@ -472,6 +484,16 @@ impl<R: Real> Operations<R> {
         }
         (all, verdict)
     }
+}
+
+/// The last digits of a real are as rounded as those of a float.
+fn noise(config: &Config) -> f64 {
+    const ROUNDED: i32 = 40;
+    let digits = match config.real {
+        RealKind::DoubleDouble => 128,
+        RealKind::Auto | RealKind::Mpfr => config.precision.clamp(128, 1000) as i32,
+    };
+    f64::exp2((ROUNDED - digits).into())
 }
 
 /// Something about each argument, and zeros where there are fewer than there can be.

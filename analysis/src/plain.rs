@@ -196,6 +196,14 @@ impl<R: Real> Operations<R> {
             influences = self.sets.union(influences, y.influences);
             influences = self.sets.union(influences, z.influences);
         }
+        // Whether a term is a repair, and to blame for nothing, is found out elsewhere.
+        let may_repair = |float: &Float, bits: u64| {
+            let native = F::value(bits).abs();
+            !float.influences.is_empty() && (native == 0.0 || float.real.hi.abs() <= native / 256.0)
+        };
+        if !influences.is_empty() && is_sum(operator) && (may_repair(x, a.bits) || may_repair(y, b.bits)) {
+            return false;
+        }
         if is_wrong || !influences.is_empty() {
             // The pairs do not tell all that is asked now.
             if !R::HAS_PAIRS {
@@ -237,9 +245,13 @@ fn pair_and_real<R: Real>(pair: Option<Pair>, precision: u32) -> Option<(Pair, R
 /// The argument that a sum is in the reals, if natively it is better than that: the other argument compensated an error.
 #[inline(always)]
 fn repaired<'a>(operator: Operator, args: [&'a Float; 2], real: &Pair, ulps: u64) -> Option<&'a Float> {
-    let is_sum = matches!(operator, Operator::Add | Operator::Sub);
     let is_repaired = |arg: &&Float| ulps < arg.ulps && arg.real.hi == real.hi && arg.real.lo == real.lo;
-    args.into_iter().find(is_repaired).filter(|_| is_sum)
+    args.into_iter().find(is_repaired).filter(|_| is_sum(operator))
+}
+
+#[inline(always)]
+fn is_sum(operator: Operator) -> bool {
+    matches!(operator, Operator::Add | Operator::Sub)
 }
 
 #[inline(always)]

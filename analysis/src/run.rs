@@ -428,11 +428,11 @@ impl<R: Real> Running<'_, R> {
         if let (Term::Leaf(_), Term::Leaf(_)) = (a, b) {
             return native;
         }
+        if spots.spots[spot].choice.is_watched() {
+            spots.spots[spot].choice.watch([a, b], native, &operations.nodes);
+        }
         if native != holds(operations.compare(a, b)) {
-            let Operations { nodes, sets, .. } = operations;
-            let culprit = if nodes.ulps(b) > nodes.ulps(a) { b } else { a };
-            let influences = sets.union(nodes.influences(a), nodes.influences(b));
-            spots.visit(spot, Visit { wrong: true, culprit, shown: a, influences }, sets, nodes);
+            spots.differ(spot, [a, b], native, holds, operations);
         }
         native
     }

@@ -137,6 +137,12 @@ impl Sites {
         }
     }
 
+    /// The operations that have gone wrong.
+    pub fn candidates(&self) -> Vec<u32> {
+        let wrong = |(number, site): (usize, &Site)| matches!(site.state, State::Candidate(_)).then_some(number as u32);
+        self.sites.iter().enumerate().filter_map(wrong).collect()
+    }
+
     pub fn get_mut(&mut self, number: usize) -> Option<&mut Site> {
         self.sites.get_mut(number)
     }

@@ -3,8 +3,9 @@
 
 use crate::antiunify::Generaliser;
 use crate::attribution::{self, Attribution};
+use crate::choice::Choice;
 use crate::error;
-use crate::findings::SpotKind;
+use crate::findings::{Effect, SpotKind};
 use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
 use crate::number::Number;
@@ -33,6 +34,9 @@ pub struct SpotState {
     pub general: Option<Generaliser>,
     /// What the error of one of them is made of, the worst or nearly so, and how large that is.
     pub attribution: Option<(f64, Attribution)>,
+    /// Of a decision that goes the other way in the reals: the worst that was found.
+    pub effect: Option<Effect>,
+    pub choice: Choice,
 }
 
 pub struct Spots {
@@ -85,6 +89,8 @@ impl Spots {
                 influences: Influences::NONE,
                 general: None,
                 attribution: None,
+                effect: None,
+                choice: Choice::new(),
             });
             self.spots.len() - 1
         })
@@ -118,7 +124,7 @@ impl Spots {
         spot.wrong += 1;
         spot.sum_bits += bits;
         spot.influences = sets.union(spot.influences, influences);
-        if influences.is_empty() {
+        if influences.is_empty() && spot.effect != Some(Effect::Compensation) {
             self.uncaused += 1;
             let culprit = nodes.shown(culprit);
             let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, nodes));
@@ -135,5 +141,15 @@ impl Spots {
             }
         }
         is_shown
+    }
+}
+
+impl SpotState {
+    /// What can be said of a decision that goes the other way in the reals.
+    pub fn effect(&self) -> Option<Effect> {
+        match self.effect {
+            Some(Effect::Results) if self.choice.is_between_equals() => Some(Effect::NearlyEqual),
+            effect => effect,
+        }
     }
 }

@@ -167,6 +167,13 @@ impl<R: Real> Node<R> {
     }
 }
 
+/// Between the making of two nodes.
+#[derive(Clone, Copy)]
+pub struct Moment {
+    collections: u64,
+    next: usize,
+}
+
 /// The arena.
 pub struct Nodes<R> {
     nodes: Vec<Node<R>>,
@@ -180,6 +187,7 @@ pub struct Nodes<R> {
     max_depth: usize,
     /// Collections that left shorter traces than were asked for, for want of memory.
     pub shortened: u64,
+    collections: u64,
 }
 
 /// They fit into a second-level cache: more are worth their misses only if they are in use.
@@ -199,7 +207,16 @@ impl<R: Real> Nodes<R> {
     pub fn new(max_depth: usize, bytes: usize) -> Nodes<R> {
         let most = (bytes / size_of::<Node<R>>()).clamp(FEW, u32::MAX as usize - 1);
         let max_depth = max_depth.clamp(1, MAX_DEPTH);
-        Nodes { nodes: Vec::new(), used: Vec::new(), cursor: 0, enough: FEW, most, max_depth, shortened: 0 }
+        Nodes {
+            nodes: Vec::new(),
+            used: Vec::new(),
+            cursor: 0,
+            enough: FEW,
+            most,
+            max_depth,
+            shortened: 0,
+            collections: 0,
+        }
     }
 
     pub fn max_depth(&self) -> usize {
@@ -306,6 +323,18 @@ impl<R: Real> Nodes<R> {
         self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
         self.nodes.truncate(self.enough.max(self.last_used() + 1));
         self.cursor = 0;
+        self.collections += 1;
+    }
+
+    pub fn moment(&self) -> Moment {
+        Moment { collections: self.collections, next: self.cursor }
+    }
+
+    /// What was made since then, in order; nothing is known of that after a collection.
+    pub fn made_since(&self, moment: Moment) -> Option<impl Iterator<Item = Handle>> {
+        let was_there = |at: usize| self.used.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1);
+        let made = (moment.next..self.cursor.min(self.nodes.len())).filter(move |at| !was_there(*at));
+        (moment.collections == self.collections).then(|| made.map(Handle::new))
     }
 
     fn last_used(&self) -> usize {

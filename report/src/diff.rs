@@ -128,7 +128,8 @@ fn items(report: &Report) -> Vec<Item> {
         Item { id, likeness: likeness(&site, &what), what, site: site.full(), damage }
     });
     let results = spots.iter().zip(ids::spots(report)).filter(|(spot, _)| spot.wrong > 0 && spot.causes.is_empty());
-    let results = results.map(|(spot, id)| {
+    // A decision of little consequence is no news.
+    let results = results.filter(|(spot, _)| spot.matters()).map(|(spot, id)| {
         let site = report.sites.spot(spot);
         let what = words::spot_noun(spot, "a ");
         let is_output = matches!(spot.kind, SpotKind::Output { .. });
@@ -258,6 +259,14 @@ mod tests {
         assert_eq!(verdicts(&old, &new), [Verdict::Same]);
         new.findings.causes[0].expr = fpgrind_analysis::Expr::Var(0);
         assert_eq!(verdicts(&old, &new), [Verdict::New, Verdict::Gone]);
+    }
+
+    #[test]
+    fn a_decision_of_little_consequence_is_no_news() {
+        let mut decision = branch(0x1000 + 12, 40, 3);
+        assert_eq!(verdicts(&without_causes(vec![]), &without_causes(vec![decision.clone()])), [Verdict::New]);
+        decision.effect = Some(fpgrind_analysis::Effect::NearlyEqual);
+        assert!(verdicts(&without_causes(vec![]), &without_causes(vec![decision])).is_empty());
     }
 
     #[test]

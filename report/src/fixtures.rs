@@ -3,8 +3,8 @@
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis::log::Module;
 use fpgrind_analysis::{
-    Accumulation, Cause, CauseKind, Contribution, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind, Step,
-    Totals, Variable,
+    Accumulation, Cause, CauseKind, Contribution, Effect, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind,
+    Step, Totals, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 
@@ -63,6 +63,7 @@ pub fn printed(pc: u64, count: u64, wrong: u64, max_bits: f64) -> Spot {
         accumulated: None,
         accumulated_in: vec![],
         causes: vec![],
+        effect: None,
     }
 }
 
@@ -86,7 +87,8 @@ pub fn accumulated(contributions: Vec<Contribution>) -> Accumulation {
 }
 
 pub fn branch(pc: u64, count: u64, wrong: u64) -> Spot {
-    Spot { kind: SpotKind::Branch { cond: Cond::Above }, ..printed(pc, count, wrong, 1.0) }
+    let effect = (wrong > 0).then_some(Effect::Results);
+    Spot { kind: SpotKind::Branch { cond: Cond::Above }, effect, ..printed(pc, count, wrong, 1.0) }
 }
 
 pub fn cause() -> Cause {

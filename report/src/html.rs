@@ -104,7 +104,7 @@ fn header(page: &Page, whole: &Report) -> Element {
 }
 
 fn has_wrong(page: &Page) -> bool {
-    page.report.findings.spots.iter().any(|spot| spot.wrong > 0)
+    page.report.findings.spots.iter().any(|spot| spot.wrong > 0 && spot.matters())
 }
 
 fn tools() -> Element {
@@ -135,7 +135,8 @@ fn tools() -> Element {
 fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
     /// More than this many numbers are not read.
     const MAX_RESULTS: usize = 500;
-    let wrong: Vec<&Spot> = page.report.findings.spots.iter().filter(|spot| spot.wrong > 0).collect();
+    let mut wrong: Vec<&Spot> = page.report.findings.spots.iter().filter(|spot| spot.wrong > 0).collect();
+    wrong.sort_by_key(|spot| words::rank(spot));
     let head = ["result", "error", "wrong", "computed", "correct", "to blame"];
     let head = element("tr").all(head.into_iter().map(|name| element("th").with("scope", "col").say(name)));
     let rows = wrong.iter().take(MAX_RESULTS).map(|spot| {
@@ -147,7 +148,10 @@ fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
             _ => crate::numbers::bits(spot.max_bits),
         };
         let blame = match spot.causes.is_empty() {
-            true => Html::text(&format!("no single operation: {}", words::accumulation(&page.report, spot))),
+            true if spot.matters() => {
+                Html::text(&format!("no single operation: {}", words::accumulation(&page.report, spot)))
+            }
+            true => Html::text(&words::blame(&page.report, spot)),
             false => cause::listed(spot.causes.iter().map(|number| page.link_to(*number)).collect()),
         };
         let place = element("th").with("scope", "row").say(cause::place(page, spot));
@@ -171,7 +175,8 @@ fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
 /// The source of the operations in which rounding errors add up to results that nothing else is to blame for.
 fn accumulations(page: &Page, sources: &mut Sources) -> Option<Element> {
     const MAX_EXCERPTS: usize = 10;
-    let spots = page.report.findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty());
+    let spots =
+        page.report.findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty() && spot.matters());
     let sites = spots.flat_map(|spot| &spot.accumulated_in).map(|location| page.report.sites.instruction(*location));
     let places = Place::together(sites.filter_map(|site| Some((site.file?, site.line?, site.column))));
     let excerpts: Vec<Html> = places

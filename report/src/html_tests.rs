@@ -82,6 +82,18 @@ fn a_result_without_a_cause_is_listed_with_what_is_known() {
 }
 
 #[test]
+fn decisions_of_little_consequence_stand_last_among_the_results_with_the_reason() {
+    let mut decision = branch(0x1000 + 8, 40, 3);
+    decision.effect = Some(fpgrind_analysis::Effect::Compensation);
+    let html = render(&without_causes(vec![decision, printed(0x1000 + 12, 1, 1, 20.1)]));
+    let (decided, printed) = (html.find("it tests a compensating term"), html.find("no single operation: "));
+    assert!(printed.is_some() && decided > printed, "{html}");
+    assert!(
+        html.contains("<h1>1 inaccurate result, no single operation to blame, 1 decision of little consequence</h1>")
+    );
+}
+
+#[test]
 fn a_report_of_an_earlier_version_has_no_pictures_and_is_shown() {
     let mut report = plotter();
     report.findings.causes[0].samples.clear();

@@ -186,6 +186,10 @@ struct Spot {
     accumulated_in: Vec<Location>,
     /// Indices into `causes`.
     causes: Vec<usize>,
+    /// Of a decision that goes the other way in the reals. `results`: it may change them. `nearly-equal`: both sides do the same with the two
+    /// values compared, in each other's place. `convergence`: an iteration has come to rest. `compensation`: a compensating term is tested.
+    #[serde(default)]
+    effect: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -383,6 +387,7 @@ impl Spot {
             accumulated: spot.accumulated.as_ref().map(|accumulated| Accumulation::of(report, accumulated)),
             accumulated_in: spot.accumulated_in.iter().map(|at| Location::of(&report.sites.instruction(*at))).collect(),
             causes: spot.causes.clone(),
+            effect: spot.effect.map(|effect| effect.name().into()),
         }
     }
 }

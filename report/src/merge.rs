@@ -42,8 +42,11 @@ pub fn merge_copies(findings: &mut Findings, sites: &Sites) {
     }
     let spots = &findings.spots;
     for cause in &mut findings.causes {
-        let severity = |spot: &usize| spots.get(*spot).map_or(0.0, |spot| spot.max_bits);
-        cause.reaches.sort_by(|a, b| severity(b).total_cmp(&severity(a)).then(a.cmp(b)));
+        let severity = |spot: &usize| spots.get(*spot).map_or((false, 0.0), |spot| (spot.matters(), spot.max_bits));
+        cause.reaches.sort_by(|a, b| {
+            let ((a_matters, a_bits), (b_matters, b_bits)) = (severity(a), severity(b));
+            b_matters.cmp(&a_matters).then(b_bits.total_cmp(&a_bits)).then(a.cmp(b))
+        });
         cause.reaches.dedup();
     }
 }

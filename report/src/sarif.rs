@@ -21,7 +21,7 @@ struct Rule {
     help: &'static str,
 }
 
-const RULES: [Rule; 4] = [
+const RULES: [Rule; 5] = [
     Rule {
         id: "lost-digits",
         short: "An operation loses digits of results",
@@ -45,6 +45,12 @@ const RULES: [Rule; 4] = [
         short: "Rounding errors accumulate in a result",
         full: "The result is wrong, and no single operation is to blame.",
         help: "Sum with compensation, or in a wider format.",
+    },
+    Rule {
+        id: "indifferent-decision",
+        short: "A decision goes the other way in the reals, of little consequence",
+        full: "The decision is between nearly equal values, ends an iteration that has come to rest, or tests a compensating term.",
+        help: "Nothing needs to be done unless the program must take the very same decisions everywhere.",
     },
 ];
 
@@ -125,7 +131,8 @@ fn of_cause(report: &Report, cause: &Cause, id: &str) -> Value {
 
 fn of_accumulation(report: &Report, spot: &Spot, id: &str) -> Value {
     let at = location(report, &report.sites.spot(spot), None);
-    result(3, level(&[spot]), &words::describe_accumulation(report, spot), at, id)
+    let rule = if spot.matters() { 3 } else { 4 };
+    result(rule, level(&[spot]), &words::describe_accumulation(report, spot), at, id)
 }
 
 fn result(rule: usize, level: &str, message: &str, location: Value, id: &str) -> Value {
@@ -156,7 +163,7 @@ fn level(reached: &[&Spot]) -> &'static str {
     };
     match reached.iter().any(is_severe) {
         true => "error",
-        false if reached.iter().any(|spot| spot.wrong > 0) => "warning",
+        false if reached.iter().any(|spot| spot.wrong > 0 && spot.matters()) => "warning",
         false => "note",
     }
 }

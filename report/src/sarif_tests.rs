@@ -54,6 +54,24 @@ fn a_wrong_result_without_a_cause_is_a_result_of_its_own() {
 }
 
 #[test]
+fn a_decision_of_little_consequence_is_a_note_of_its_own_rule() {
+    let mut report = without_causes(vec![branch(0x1000 + 12, 40, 3)]);
+    let result = |report: &Report| parsed(report)["runs"][0]["results"][0].clone();
+    assert_eq!(
+        (&result(&report)["ruleId"], &result(&report)["level"]),
+        (&json!("accumulated-error"), &json!("warning"))
+    );
+    report.findings.spots[0].effect = Some(fpgrind_analysis::Effect::Convergence);
+    let result = result(&report);
+    assert_eq!((&result["ruleId"], &result["level"]), (&json!("indifferent-decision"), &json!("note")));
+    // Nor is a cause that reaches nothing else more than that.
+    let mut report = plotter();
+    report.findings.causes[0].reaches = vec![1];
+    report.findings.spots[1].effect = Some(fpgrind_analysis::Effect::NearlyEqual);
+    assert_eq!(parsed(&report)["runs"][0]["results"][0]["level"], "note");
+}
+
+#[test]
 fn places_outside_the_directory_are_absolute_and_unknown_ones_have_no_file() {
     let mut report = plotter();
     let uri = |report: &Report| {

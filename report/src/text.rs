@@ -5,7 +5,7 @@ use crate::look::{Look, Part};
 use crate::loops;
 use crate::numbers::{bits, count, counted, exact, short_pair};
 use crate::ranges;
-use crate::words::{damage, describe_accumulation, effort, headline, listed, looked_at, notes, reached};
+use crate::words::{damage, describe_accumulation, effort, headline, listed, looked_at, matters, notes, rank, reached};
 use fpgrind_analysis::{Cause, Spot, Variable};
 use std::fmt::Write;
 
@@ -36,26 +36,49 @@ fn render(report: &Report, look: Look, limit: usize) -> String {
     let suppressed = report.suppressed_count().map(|count| format!(", {count}")).unwrap_or_default();
     let report = &*report.visible();
     let findings = &report.findings;
-    let accumulated: Vec<&Spot> =
-        findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty()).collect();
-    let is_clean = findings.causes.is_empty() && accumulated.is_empty();
+    let uncaused = findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty());
+    let (accumulated, mut minor): (Vec<&Spot>, Vec<&Spot>) = uncaused.partition(|spot| spot.matters());
+    minor.sort_by_key(|spot| rank(spot));
+    let (main, aside): (Vec<&Cause>, Vec<&Cause>) = findings.causes.iter().partition(|cause| matters(report, cause));
+    let (aside, idle): (Vec<&Cause>, Vec<&Cause>) = aside.into_iter().partition(|cause| !cause.reaches.is_empty());
+    let is_clean = main.is_empty() && accumulated.is_empty();
     let headline = look.paint(if is_clean { Part::Good } else { Part::Bad }, &headline(report));
     let mut text = format!("fpgrind: {headline}{suppressed}   ({})\n", effort(report));
-    for (i, cause) in findings.causes.iter().take(limit).enumerate() {
-        text += "\n";
-        text += &describe_cause(report, look, i + 1, cause, limit == usize::MAX);
+    // Of each kind of entries one is shown at least.
+    let mut shown = 0;
+    let mut left = 0;
+    let mut some = |entries: usize| {
+        let room = limit.saturating_sub(shown).max(1).min(entries);
+        shown += room;
+        left += entries - room;
+        room
+    };
+    let mut number = 0;
+    let mut tell = |text: &mut String, causes: &[&Cause]| {
+        for cause in causes {
+            number += 1;
+            *text += "\n";
+            *text += &describe_cause(report, look, number, cause, limit == usize::MAX);
+        }
+    };
+    tell(&mut text, &main[..some(main.len())]);
+    if !accumulated.is_empty() {
+        text += if main.is_empty() { "\n" } else { "\n  also inaccurate:\n" };
     }
-    let shown = findings.causes.len().min(limit);
-    if shown > 0 && !accumulated.is_empty() {
-        text += "\n  also inaccurate:\n";
-    } else if !accumulated.is_empty() {
-        text += "\n";
-    }
-    let room = limit.saturating_sub(shown).max(1);
-    for spot in accumulated.iter().take(room) {
+    for spot in &accumulated[..some(accumulated.len())] {
         let _ = writeln!(text, "  {}", describe_accumulation(report, spot));
     }
-    let left = (findings.causes.len() - shown) + accumulated.len().saturating_sub(room);
+    if !aside.is_empty() || !minor.is_empty() {
+        text += "\n  of little consequence:\n";
+    }
+    tell(&mut text, &aside[..some(aside.len())]);
+    for spot in &minor[..some(minor.len())] {
+        let _ = writeln!(text, "  {}", describe_accumulation(report, spot));
+    }
+    if !idle.is_empty() {
+        text += "\n  reaching no result:\n";
+    }
+    tell(&mut text, &idle[..some(idle.len())]);
     if left > 0 {
         let _ = writeln!(text, "\n  and {} more in report.txt", count(left as u64));
     }

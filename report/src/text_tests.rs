@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixtures::*;
 use fpgrind_analysis::CauseKind;
-use fpgrind_analysis::{CheckFailure, Expr, SpotKind};
+use fpgrind_analysis::{CheckFailure, Effect, Expr, SpotKind};
 use fpgrind_ir::Operator;
 
 /// On one line what would be broken.
@@ -293,4 +293,46 @@ fn indices_out_of_range_are_no_trouble() {
     let mut report = plotter();
     report.findings.causes[0].reaches = vec![99];
     assert!(!summary(&report).contains("reaches"));
+}
+
+#[test]
+fn decisions_of_little_consequence_come_last_and_are_no_inaccurate_results() {
+    let mut report = without_causes(vec![branch(0x1000 + 8, 40, 3), printed(0x1000 + 12, 1, 1, 20.0)]);
+    report.findings.totals.operations = 7;
+    assert!(summary(&report).starts_with("fpgrind: 2 inaccurate results, no single operation to blame   ("));
+    for (effect, reason) in [
+        (Effect::NearlyEqual, "it chooses between two values"),
+        (Effect::Convergence, "it is part of an iteration"),
+        (Effect::Compensation, "it tests a compensating term"),
+    ] {
+        report.findings.spots[0].effect = Some(effect);
+        let text = full(&report).replace("\n    ", " ");
+        let headline = "fpgrind: 1 inaccurate result, no single operation to blame, 1 decision of little consequence";
+        assert!(text.contains(headline), "{text}");
+        let (before, after) = text.split_once("  of little consequence:\n").expect("they have a part of their own");
+        assert!(before.contains("printf %f") && !before.contains("the branch"), "{text}");
+        assert!(after.contains("in 3 of 40 executions") && after.contains(reason), "{text}");
+        assert!(!after.contains("no single operation"), "{text}");
+    }
+    report.findings.spots.pop();
+    let text = full(&report);
+    assert!(text.contains("fpgrind: nothing inaccurate found, 1 decision of little consequence"), "{text}");
+    assert!(text.contains("looked at"), "{text}");
+}
+
+#[test]
+fn a_cause_of_indifferent_decisions_alone_comes_behind_what_is_inaccurate() {
+    let mut report = plotter();
+    report.findings.causes[0].reaches = vec![1];
+    report.findings.spots[0].causes = vec![];
+    report.findings.spots[1].effect = Some(Effect::Convergence);
+    let text = summary(&report);
+    let (before, after) = text.split_once("of little consequence:\n").expect("they have a part of their own");
+    assert!(before.contains("printf %f") && !before.contains("sqrt"), "{text}");
+    assert!(after.contains("  1  sqrt(x*x + y*y) - x"), "{text}");
+    report.findings.causes[0].reaches = vec![];
+    let text = summary(&report);
+    assert!(text.contains(", 1 operation that reaches no result"), "{text}");
+    let (_, after) = text.split_once("  reaching no result:\n").expect("they have a part of their own");
+    assert!(after.contains("reaches no result that was seen"), "{text}");
 }

@@ -4,7 +4,7 @@ use crate::Report;
 use crate::names::UNNAMED;
 use crate::numbers::{bits, count, counted, short_pair};
 use crate::shares::shares;
-use fpgrind_analysis::{Cause, CauseKind, Spot, SpotKind};
+use fpgrind_analysis::{Cause, CauseKind, Effect, Spot, SpotKind};
 use std::fmt::Write;
 
 /// Places named after `reaches`.
@@ -13,10 +13,13 @@ const MAX_REACHED: usize = 4;
 pub fn headline(report: &Report) -> String {
     let findings = &report.findings;
     let results = |number: usize| counted(number as u64, "inaccurate result", "inaccurate results");
+    let (wrong, minor): (Vec<&Spot>, Vec<&Spot>) =
+        findings.spots.iter().filter(|spot| spot.wrong > 0).partition(|spot| spot.matters());
     let (explained, unexplained): (Vec<&Spot>, Vec<&Spot>) =
-        findings.spots.iter().filter(|spot| spot.wrong > 0).partition(|spot| !spot.causes.is_empty());
-    if !findings.causes.is_empty() {
-        let causes = counted(findings.causes.len() as u64, "root cause", "root causes");
+        wrong.into_iter().partition(|spot| !spot.causes.is_empty());
+    let mut text = if !explained.is_empty() {
+        let behind: Vec<&Cause> = findings.causes.iter().filter(|cause| matters(report, cause)).collect();
+        let causes = counted(behind.len() as u64, "root cause", "root causes");
         let others = match unexplained.len() {
             0 => String::new(),
             others => format!(", and {} without one", count(others as u64)),
@@ -28,7 +31,22 @@ pub fn headline(report: &Report) -> String {
         "nothing inaccurate found".to_string()
     } else {
         "the program did no floating-point arithmetic".to_string()
+    };
+    if !minor.is_empty() {
+        let minor = counted(minor.len() as u64, "decision", "decisions");
+        let _ = write!(text, ", {minor} of little consequence");
     }
+    let idle = findings.causes.iter().filter(|cause| cause.reaches.is_empty()).count();
+    if idle > 0 {
+        let idle = counted(idle as u64, "operation that reaches", "operations that reach");
+        let _ = write!(text, ", {idle} no result");
+    }
+    text
+}
+
+/// Does a cause reach a result, or a decision that may change one?
+pub fn matters(report: &Report, cause: &Cause) -> bool {
+    cause.reaches.iter().filter_map(|spot| report.findings.spots.get(*spot)).any(|spot| spot.matters())
 }
 
 pub fn effort(report: &Report) -> String {
@@ -79,6 +97,9 @@ pub fn damage(report: &Report, cause: &Cause) -> String {
 
 /// `printf %.3f at plot.c:61 (62.0 bits: prints 0, correct 2) and a branch at plot.c:40 (12 of 65,536 go the other way)`
 pub fn reached(report: &Report, cause: &Cause) -> Option<String> {
+    if cause.reaches.is_empty() {
+        return Some("no result that was seen".into());
+    }
     let mut places: Vec<(String, String)> = Vec::new();
     for spot in cause.reaches.iter().filter_map(|index| report.findings.spots.get(*index)) {
         let place = format!("{} at {}", spot_noun(spot, "a "), report.sites.spot(spot).short());
@@ -119,12 +140,37 @@ pub fn shown(spot: &Spot) -> String {
     }
 }
 
+/// How decisions that go the other way are told in a few words, and why they may not matter.
+fn reason(effect: Effect) -> Option<(&'static str, &'static str)> {
+    match effect {
+        Effect::Results => None,
+        Effect::NearlyEqual => Some((
+            ", between nearly equal values",
+            "it chooses between two values that differ by less than their errors, and does the same with either",
+        )),
+        Effect::Convergence => Some((
+            ", where an iteration has come to rest",
+            "it is part of an iteration that has come to rest, so that a turn more or less changes little",
+        )),
+        Effect::Compensation => Some((
+            ", on a compensating term",
+            "it tests a compensating term, zero in the reals and natively the rounding error that it repairs: nothing is to mend",
+        )),
+    }
+}
+
+/// Where in a list of what is wrong a spot stands: decisions that hardly matter come last.
+pub fn rank(spot: &Spot) -> Effect {
+    spot.effect.unwrap_or(Effect::Results)
+}
+
 pub fn extent(spot: &Spot) -> String {
     let (wrong, count) = (count(spot.wrong), count(spot.count));
     let one = spot.wrong == 1;
     match spot.kind {
         SpotKind::Branch { .. } | SpotKind::Mask => {
-            format!("{wrong} of {count} {} the other way", if one { "goes" } else { "go" })
+            let aside = spot.effect.and_then(reason).map_or("", |(aside, _)| aside);
+            format!("{wrong} of {count} {} the other way{aside}", if one { "goes" } else { "go" })
         }
         SpotKind::ToInt => format!("{wrong} of {count} {} another integer", if one { "gives" } else { "give" }),
         SpotKind::Output { .. } if spot.computed.is_nan() || spot.correct.is_nan() => "NaN".to_string(),
@@ -147,7 +193,15 @@ pub fn describe_accumulation(report: &Report, spot: &Spot) -> String {
         }
         SpotKind::Output { .. } => format!("{what} prints {computed}, correct {correct} ({})", extent(spot)),
     };
-    format!("{claim}: no single operation is to blame; {}", accumulation(report, spot))
+    format!("{claim}: {}", blame(report, spot))
+}
+
+/// Why a result without a cause is wrong, or why a decision is no matter.
+pub fn blame(report: &Report, spot: &Spot) -> String {
+    match spot.effect.and_then(reason) {
+        Some((_, reason)) => reason.to_string(),
+        None => format!("no single operation is to blame; {}", accumulation(report, spot)),
+    }
 }
 
 /// `rounding errors accumulate in x + y at sum.c:10`

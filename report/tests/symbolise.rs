@@ -69,6 +69,7 @@ fn call_returning_to(path: &Path, address: u64) -> Site {
         accumulated: None,
         accumulated_in: vec![],
         causes: vec![],
+        effect: None,
     };
     let findings = Findings { files: vec![path.into()], spots: vec![spot.clone()], ..Findings::default() };
     Sites::of(&findings).spot(&spot)

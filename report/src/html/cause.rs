@@ -179,6 +179,9 @@ fn way(page: &Page, sources: &mut Sources, number: usize) -> Html {
         let more = (all.len() - MAX_REACHED) as u64;
         items.push(element("li").say(format!("and {}", counted(more, "other place", "other places"))));
     }
+    if all.is_empty() {
+        items.push(classed("li", "reached").say("no result that was seen"));
+    }
     let origin = page.report.sites.instruction(cause.location).full();
     let origin =
         classed("li", "origin").put(element("strong").say(origin)).put(element("code").say(match infix(cause) {

@@ -4,7 +4,7 @@ use super::{Carried, Cause, Document, Kind, Location, Ranges, Spot, VERSION, Var
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::log::Module;
-use fpgrind_analysis::{CauseKind, Findings, SpotKind, Totals, precision};
+use fpgrind_analysis::{CauseKind, Effect, Findings, SpotKind, Totals, precision};
 use fpgrind_ir::{Cond, Operator, Type};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -222,6 +222,7 @@ impl Spot {
                 .map(|at| places.instruction(at))
                 .collect::<Result<Vec<_>, _>>()?,
             causes: self.causes.clone(),
+            effect: self.effect.as_ref().map(|name| effect(name)).transpose()?,
         })
     }
 }
@@ -229,6 +230,10 @@ impl Spot {
 pub fn format(name: &str) -> Result<Type, String> {
     let found = Type::ALL.into_iter().find(|ty| ty.is_float() && precision(*ty) == name);
     found.ok_or_else(|| unknown("precision", name))
+}
+
+fn effect(name: &str) -> Result<Effect, String> {
+    Effect::ALL.into_iter().find(|effect| effect.name() == name).ok_or_else(|| unknown("effect", name))
 }
 
 pub fn unknown(what: &str, name: &str) -> String {

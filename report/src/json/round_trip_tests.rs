@@ -4,8 +4,8 @@ use super::read;
 use crate::fixtures::*;
 use crate::{Format, Report, render};
 use fpgrind_analysis::{
-    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Expr, Location, Number, Ranges, Sample, Spot,
-    SpotKind, Step, Variable,
+    Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Effect, Expr, Location, Number, Ranges,
+    Sample, Spot, SpotKind, Step, Variable,
 };
 use fpgrind_ir::{Cond, Operator, Type};
 use proptest::prelude::*;
@@ -112,6 +112,7 @@ fn spot() -> impl Strategy<Value = Spot> {
     let kinds = select(vec![output, SpotKind::Branch { cond: Cond::Above }, SpotKind::Mask, SpotKind::ToInt]);
     let of_format = select(FORMATS.to_vec()).prop_flat_map(|ty| (number(ty), number(ty)));
     let causes = select(vec![vec![], vec![0], vec![1, 0]]);
+    let effects = proptest::option::of(select(Effect::ALL.to_vec()));
     (
         location(),
         kinds,
@@ -119,9 +120,9 @@ fn spot() -> impl Strategy<Value = Spot> {
         of_format,
         proptest::option::of(expr()),
         location(),
-        causes,
+        (causes, effects),
     )
-        .prop_map(|(location, kind, (wrong, offset), (computed, correct), expr, accumulated, causes)| {
+        .prop_map(|(location, kind, (wrong, offset), (computed, correct), expr, accumulated, (causes, effect))| {
             let accumulated_in = vec![accumulated];
             let part =
                 Contribution { location: accumulated, inherited: 0.25, beside: vec![0], ..contribution(0, 0.75) };
@@ -134,6 +135,7 @@ fn spot() -> impl Strategy<Value = Spot> {
                 accumulated,
                 accumulated_in,
                 causes,
+                effect,
                 location,
                 offset,
                 ..printed(0, 3, wrong, 7.5)

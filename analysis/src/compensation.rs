@@ -1,0 +1,251 @@
+//! Compensating terms: what error-free transformations make of a result and its arguments, to repair the result with it.
+//!
+//! In the reals such a term is nothing. Natively it is what the rounding of an operation has left over, computed with care: from that
+//! operation's result and arguments alone, and so that it is right for the rounded result. That tells it from what merely ought to be zero and
+//! is not: `x*x - 2` for a rounded root of 2 rounds again, and the determinant of a singular matrix is not made of one operation.
+
+use crate::location::LocationId;
+use crate::operation::Operations;
+use crate::real::Real;
+use crate::trace::{Args, Handle, Term};
+use fpgrind_ir::{MAX_ARITY, Operator};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Beside the native value this much of a real is nothing.
+const NOTHING: f64 = 1.0 / (1u64 << 30) as f64;
+/// Beside what it is made of, if the native value is zero.
+const NOTHING_AT_ZERO: f64 = 1e-27;
+/// How far a careful computation may be from what it computes: a fraction of it.
+const CARE: f64 = 1.0 / 1024.0;
+/// Operations that are looked for behind a term, and those looked at for each.
+const NEAR: usize = 64;
+const EACH: usize = 120;
+/// Operations looked at in all.
+const ALL: usize = 1500;
+/// Terms made of terms made of terms.
+const LEVELS: usize = 6;
+
+/// What was found of the operations at each place. One that made compensating terms so often makes them, if its result is nothing; then some are
+/// looked at still.
+#[derive(Default)]
+pub struct Compensations(FxHashMap<(LocationId, Operator), Found>);
+
+#[derive(Clone, Copy, Default)]
+struct Found {
+    asked: u32,
+    looked_at: u32,
+    compensating: u32,
+}
+
+const SURE: u32 = 64;
+const ONE_IN: u32 = 32;
+
+impl Found {
+    /// What is to be expected without a look, if it has been looked at so often and always came out the same.
+    fn is_sure(&self) -> Option<bool> {
+        let is_always = self.compensating == self.looked_at;
+        let is_due = self.looked_at < SURE || self.asked.is_multiple_of(ONE_IN);
+        (!is_due && (is_always || self.compensating == 0)).then_some(is_always)
+    }
+}
+
+impl<R: Real> Operations<R> {
+    /// Does it repair a rounding?
+    pub fn is_compensation(&mut self, term: Term) -> bool {
+        let Term::Node(node) = term else { return false };
+        if self.nodes.value(term) == 0.0 || !self.is_nothing(term) {
+            return false;
+        }
+        let place = (self.nodes[node].at, self.nodes[node].operator);
+        let mut found = self.compensations.0.get(&place).copied().unwrap_or_default();
+        found.asked = found.asked.wrapping_add(1);
+        let is_one = found.is_sure().unwrap_or_else(|| {
+            let is_one = Search { operations: self, left: ALL }.compensates(term, LEVELS);
+            found.looked_at = found.looked_at.saturating_add(1);
+            found.compensating = found.compensating.saturating_add(is_one as u32);
+            is_one
+        });
+        self.compensations.0.insert(place, found);
+        is_one
+    }
+
+    /// Does it make no difference in the reals whether it is added?
+    pub fn is_repair(&mut self, term: Term) -> bool {
+        self.is_nothing(term) && (self.nodes.value(term) == 0.0 || self.is_compensation(term))
+    }
+
+    /// Is it zero, and in the reals too, as far as they can tell?
+    pub fn is_noise(&self, term: Term) -> bool {
+        self.nodes.value(term) == 0.0 && self.is_below(term, self.noise)
+    }
+
+    fn is_below(&self, term: Term, part: f64) -> bool {
+        let Term::Node(node) = term else { return true };
+        let largest = self.nodes.args(node).map(|arg| self.nodes.value(arg).abs()).fold(0.0, f64::max);
+        self.nodes[node].real.to_f64().abs() <= part * largest
+    }
+
+    /// Is it zero in the reals, more or less, or as far as is known?
+    fn is_nothing(&self, term: Term) -> bool {
+        let native = self.nodes.value(term).abs();
+        let Term::Node(node) = term else { return native == 0.0 };
+        let real = &self.nodes[node].real;
+        let is_small = match native == 0.0 {
+            true => self.is_below(term, NOTHING_AT_ZERO),
+            false => real.to_f64().abs() <= NOTHING * native,
+        };
+        is_small || !real.differs_for_sure(&R::zero(self.precision()))
+    }
+}
+
+struct Search<'a, R> {
+    operations: &'a Operations<R>,
+    left: usize,
+}
+
+/// An operation, in native numbers, whose rounding a term may be about.
+struct Around<R> {
+    stops: SmallVec<[Term; MAX_ARITY + 1]>,
+    known: SmallVec<[(Handle, Option<R>); 16]>,
+    left: usize,
+}
+
+impl<R: Real> Search<'_, R> {
+    fn compensates(&mut self, term: Term, levels: usize) -> bool {
+        let Term::Node(node) = term else { return false };
+        let nodes = &self.operations.nodes;
+        if levels == 0 || self.left == 0 || nodes.value(term) == 0.0 || !self.operations.is_nothing(term) {
+            return false;
+        }
+        let args: SmallVec<[Term; MAX_ARITY]> = nodes.args(node).collect();
+        let nothing = |arg: &Term| self.operations.is_nothing(*arg);
+        match (nodes[node].operator, &args[..]) {
+            (Operator::Neg | Operator::Abs | Operator::Cast | Operator::Div, [arg, ..]) => {
+                self.compensates(*arg, levels - 1)
+            }
+            (Operator::Mul, args) => args.iter().any(|arg| self.compensates(*arg, levels - 1)),
+            (Operator::Add | Operator::Sub, args) if args.iter().all(nothing) => {
+                self.one_compensates(args, levels) || self.is_residual(node, levels)
+            }
+            (Operator::Fma, [x, y, z]) if (nothing(x) || nothing(y)) && nothing(z) => {
+                self.one_compensates(&args, levels) || self.is_residual(node, levels)
+            }
+            (Operator::Add | Operator::Sub | Operator::Fma, _) => self.is_residual(node, levels),
+            _ => false,
+        }
+    }
+
+    /// New ones before sums of those of other turns, which go on and on.
+    fn one_compensates(&mut self, args: &[Term], levels: usize) -> bool {
+        let is_sum = |arg: &Term| match arg {
+            Term::Node(node) => self.operations.nodes.args(*node).all(|arg| self.operations.is_nothing(arg)),
+            Term::Leaf(_) => false,
+        };
+        let (sums, new): (Args, Args) = args.iter().copied().partition(is_sum);
+        new.into_iter().chain(sums).any(|arg| self.compensates(arg, levels - 1))
+    }
+
+    /// Is it what an operation behind it has left over? Mostly it is made of that operation's result and arguments; else of these and of terms
+    /// that repair the arguments.
+    fn is_residual(&mut self, root: Handle, levels: usize) -> bool {
+        // None may use up what others need.
+        let kept = self.left - self.left / 4;
+        self.left /= 4;
+        let is_one = [false, true].into_iter().any(|with_terms| self.is_left_over(root, with_terms, levels));
+        self.left += kept;
+        is_one
+    }
+
+    fn is_left_over(&mut self, root: Handle, with_terms: bool, levels: usize) -> bool {
+        use Operator::{Add, Div, Fma, Mul, Sqrt, Sub};
+        let nodes = &self.operations.nodes;
+        let native = nodes.value(Term::Node(root));
+        let mut met: SmallVec<[Handle; NEAR]> = SmallVec::from_slice(&[root]);
+        let mut next = 0;
+        while let Some(node) = met.get(next).copied() {
+            next += 1;
+            self.left = self.left.saturating_sub(1);
+            for arg in nodes.args(node) {
+                if let Term::Node(arg) = arg
+                    && met.len() < NEAR
+                    && !met.contains(&arg)
+                {
+                    met.push(arg);
+                }
+            }
+            if node == root || !matches!(nodes[node].operator, Add | Sub | Mul | Div | Sqrt | Fma) || !self.rounds(node)
+            {
+                continue;
+            }
+            let stops = std::iter::once(Term::Node(node)).chain(nodes.args(node)).collect();
+            let mut around = Around { stops, known: SmallVec::new(), left: EACH };
+            if let Some(right) = self.value(Term::Node(root), root, &mut around, with_terms, levels)
+                && (right.to_f64() - native).abs() <= CARE * native.abs()
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn rounds(&self, node: Handle) -> bool {
+        let Operations { nodes, .. } = self.operations;
+        let args: SmallVec<[R; MAX_ARITY]> = nodes.args(node).map(|arg| self.native(arg)).collect();
+        if args.is_empty() {
+            return false;
+        }
+        let right = self.compute(nodes[node].operator, &args);
+        right.compare(&self.native(Term::Node(node))).is_some_and(|order| order.is_ne())
+    }
+
+    fn native(&self, term: Term) -> R {
+        R::exactly(self.operations.precision(), self.operations.nodes.number(term))
+    }
+
+    fn compute(&self, operator: Operator, args: &[R]) -> R {
+        let args: SmallVec<[&R; MAX_ARITY]> = args.iter().collect();
+        R::compute(operator, &args, self.operations.precision())
+    }
+
+    /// A term computed without rounding from an operation's native result and arguments, if it is made of nothing else.
+    fn value(
+        &mut self,
+        term: Term,
+        root: Handle,
+        around: &mut Around<R>,
+        with_terms: bool,
+        levels: usize,
+    ) -> Option<R> {
+        let nodes = &self.operations.nodes;
+        let same =
+            |stop: &Term| *stop == term || matches!(term, Term::Leaf(_)) && nodes.number(*stop) == nodes.number(term);
+        if around.stops.iter().any(same) {
+            return Some(self.native(term));
+        }
+        let node = match term {
+            Term::Leaf(leaf) => return (leaf.constant || nodes.value(term) == 0.0).then(|| self.native(term)),
+            Term::Node(node) => node,
+        };
+        if let Some((_, known)) = around.known.iter().find(|(known, _)| *known == node) {
+            return known.clone();
+        }
+        around.left = around.left.checked_sub(1)?;
+        self.left = self.left.checked_sub(1)?;
+        let operator = nodes[node].operator;
+        let terms: SmallVec<[Term; MAX_ARITY]> = nodes.args(node).collect();
+        let mut args: SmallVec<[R; MAX_ARITY]> = SmallVec::new();
+        for arg in &terms {
+            let Some(arg) = self.value(*arg, root, around, with_terms, levels) else { break };
+            args.push(arg);
+        }
+        let is_whole = !terms.is_empty() && args.len() == terms.len();
+        let value = match is_whole {
+            true => Some(self.compute(operator, &args)),
+            false if with_terms && node != root && self.compensates(term, levels - 1) => Some(self.native(term)),
+            false => None,
+        };
+        around.known.push((node, value.clone()));
+        value
+    }
+}
