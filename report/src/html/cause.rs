@@ -52,6 +52,7 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
     let tree = tree::tree(cause, &names(cause), report.run.threshold);
     let body = classed("div", "body")
         .all(whole)
+        .all(site.inlining().map(|inlining| classed("p", "inlining").say(capitalised(&inlining))))
         .put(classed("p", "damage").say(capitalised(&words::damage(report, cause))))
         .put(facts(cause))
         .all(source)
