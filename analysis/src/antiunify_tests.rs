@@ -324,6 +324,8 @@ fn expression(trees: &[Tree]) -> Expr {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
     #[test]
     fn the_expression_is_the_most_special_that_all_executions_have(plans in plans(), max_depth in 1usize..6) {
         set_max_depth(max_depth);

@@ -179,7 +179,9 @@ mod tests {
                 prop_assert!(sets.members(with).len() >= sets.members(x).len());
                 prop_assert!(sets.members(union).len() >= sets.members(x).len().max(sets.members(y).len()));
                 // Nor does it depend on what was remembered.
-                (sets.unions.clear(), sets.extended.clear());
+                if one % 8 == 0 {
+                    sets.unions.clear();
+                }
                 prop_assert_eq!(sets.union(y, x), union);
                 known.push((with, a.iter().copied().chain([one]).collect()));
                 known.push((union, &a | &b));
