@@ -6,6 +6,7 @@
 use crate::dd::DoubleDouble;
 use crate::findings::{CheckFailure, Findings, Totals};
 use crate::guests::{Guests, Unknown};
+use crate::lanes::Lane;
 use crate::location::Locations;
 use crate::log::{self, Bytes, Event, Output, OutputArg};
 use crate::mpfr::Mpfr;
@@ -86,6 +87,9 @@ pub(crate) struct Books<R> {
     pub check_failures: Vec<CheckFailure>,
     /// The values of the block being run. No thread needs them longer than that.
     pub frame: Frame,
+    pub lanes: Vec<Lane>,
+    /// The CPU multiplies and adds at once.
+    pub has_fma: bool,
 }
 
 /// A shadow as it stands, for tests.
@@ -112,6 +116,10 @@ impl<R: Real> Consumer<R> {
                 totals: Totals::default(),
                 check_failures: Vec::new(),
                 frame: Frame::new(),
+                lanes: Vec::new(),
+                has_fma: is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("bmi2"),
             },
         }
     }

@@ -1,17 +1,16 @@
 //! Reals as double-doubles: the unevaluated sum of two doubles, some 106 bits, and a bound of how far it is from what it stands for.
 //!
-//! The bound is made of what the roundings really were, as far as they can be had exactly: a sum of doubles that fits is known to be
-//! exact. What doubles cannot hold (numbers beyond their range) is an MPFR number, until a result fits again; and so is
-//! computed what has no short way in doubles. Sums and products of two doubles without error are Knuth's and Dekker's; how they make
-//! double-doubles is found in Joldes, Muller and Popescu, "Tight and rigorous error bounds for basic building blocks of
-//! double-word arithmetic" (2017).
+//! What doubles cannot hold (numbers beyond their range) is an MPFR number, until a result fits again; and so is computed what has no
+//! short way in doubles (`pair.rs`).
 
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::mpfr::Mpfr;
 use crate::number::Number;
+use crate::pair::{LITTLE, Pair, SLACK, U, is_safe};
 use crate::real::Real;
-use fpgrind_ir::{Operator, Type};
+use fpgrind_ir::{MAX_ARITY, Operator, Type};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 
 #[derive(Clone, Debug)]
@@ -25,42 +24,8 @@ pub struct DoubleDouble {
     big: Option<Box<Mpfr>>,
 }
 
-/// Half the distance from 1 to the next double.
-const U: f64 = f64::EPSILON / 2.0;
-/// More than what the roundings of a bound itself can lose.
-const SLACK: f64 = 1.0 + 8.0 * f64::EPSILON;
-/// A doubt that is a larger part of a number than this is none to reckon with.
-const LITTLE: f64 = 1.0 / (1 << 20) as f64;
 /// Functions that MPFR computes for a double-double: its digits, and some to spare.
 const FUNCTION_PRECISION: u32 = 128;
-
-#[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let of_b = sum - a;
-    (sum, (a - (sum - of_b)) + (b - of_b))
-}
-
-/// The same where the first is known to be the larger.
-#[inline(always)]
-fn fast_two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    (sum, b - (sum - a))
-}
-
-/// Far enough from the ends of the doubles that products, their roundings and quotients are doubles, too.
-#[inline(always)]
-fn is_safe(value: f64) -> bool {
-    const LEAST: u64 = 1023 - 900;
-    const COUNT: u64 = 1900;
-    (value.to_bits() >> 52 & 0x7ff).wrapping_sub(LEAST) < COUNT
-}
-
-/// What products of lower doubles and of bounds may lose below the least double.
-#[inline(always)]
-fn underflow(of_doubles: bool) -> f64 {
-    f64::from_bits(8 * !of_doubles as u64)
-}
 
 impl DoubleDouble {
     #[inline(always)]
@@ -79,81 +44,15 @@ impl DoubleDouble {
         self.big.is_none() || is_safe(self.hi)
     }
 
+    /// Without regard to a number that was found out later.
+    #[inline(always)]
+    fn pair(&self) -> Pair {
+        Pair::new(self.hi, self.lo, self.err)
+    }
+
     #[inline(always)]
     fn is_double(&self) -> bool {
         self.lo == 0.0 && self.err == 0.0 && self.big.is_none()
-    }
-
-    #[inline(always)]
-    fn add(a: &DoubleDouble, b_hi: f64, b_lo: f64, b_err: f64) -> Option<DoubleDouble> {
-        let (sum, rest) = two_sum(a.hi, b_hi);
-        let (low, lowest) = two_sum(a.lo, b_lo);
-        let (middle, lost) = two_sum(rest, low);
-        let (hi, below) = two_sum(sum, middle);
-        let (below, lost_too) = two_sum(lowest, below);
-        let (hi, lo) = two_sum(hi, below);
-        let err = (a.err + b_err + lost.abs() + lost_too.abs()) * SLACK;
-        if hi == 0.0 && err == 0.0 {
-            // The doubles know the sign of a zero.
-            return Some(DoubleDouble::double(if sum == 0.0 { sum } else { hi }));
-        }
-        // Infinite on the way, or NaN.
-        hi.is_finite().then(|| DoubleDouble::new(hi, lo, err))
-    }
-
-    #[inline(always)]
-    fn mul(a: &DoubleDouble, b: &DoubleDouble) -> Option<DoubleDouble> {
-        let product = a.hi * b.hi;
-        if !is_safe(product) {
-            // The zeros among them have the right sign.
-            let is_zero = |real: &DoubleDouble| real.hi == 0.0 && real.err == 0.0;
-            let is_zero = (is_zero(a) || is_zero(b)) && product == 0.0 && a.err + b.err < f64::INFINITY;
-            return is_zero.then(|| DoubleDouble::double(product));
-        }
-        let rest = f64::mul_add(a.hi, b.hi, -product);
-        let cross = a.hi * b.lo;
-        let crossed = f64::mul_add(a.lo, b.hi, cross);
-        let (rest, lost) = two_sum(rest, crossed);
-        let (hi, lo) = fast_two_sum(product, rest);
-        let from_args = a.hi.abs() * b.err + b.hi.abs() * a.err + a.err * b.err;
-        let err = from_args + (a.lo * b.lo).abs() * SLACK + 2.0 * U * (cross.abs() + crossed.abs()) + lost.abs();
-        Some(DoubleDouble::new(hi, lo, err * SLACK + underflow(a.is_double() && b.is_double())))
-    }
-
-    #[inline(always)]
-    fn div(a: &DoubleDouble, b: &DoubleDouble) -> Option<DoubleDouble> {
-        let quotient = a.hi / b.hi;
-        if !is_safe(quotient) || !is_safe(a.hi) || b.err >= b.hi.abs() * LITTLE {
-            return None;
-        }
-        let rest = f64::mul_add(-quotient, b.hi, a.hi);
-        let crossed = quotient * b.lo;
-        let correction = (rest + (a.lo - crossed)) / b.hi;
-        let (hi, lo) = fast_two_sum(quotient, correction);
-        let rounded = 8.0 * U * (correction.abs() + (a.lo.abs() + crossed.abs()) / b.hi.abs());
-        let from_args = (a.err + quotient.abs() * b.err) / b.hi.abs() * (1.0 + 4.0 * LITTLE);
-        let lost = underflow(a.is_double() && b.is_double());
-        Some(DoubleDouble::new(hi, lo, (rounded + from_args) * SLACK + lost))
-    }
-
-    #[inline(always)]
-    fn sqrt(a: &DoubleDouble) -> Option<DoubleDouble> {
-        if a.hi == 0.0 && a.err == 0.0 {
-            return Some(DoubleDouble::double(a.hi));
-        }
-        let root = a.hi.sqrt();
-        if !is_safe(a.hi) || a.hi < 0.0 || a.err >= a.hi * LITTLE {
-            return None;
-        }
-        let rest = f64::mul_add(-root, root, a.hi) + a.lo;
-        let correction = rest / (2.0 * root);
-        let (hi, lo) = fast_two_sum(root, correction);
-        let rounded = 8.0 * U * (correction.abs() + a.lo.abs() / root) + correction * correction / root;
-        Some(DoubleDouble::new(
-            hi,
-            lo,
-            (rounded + a.err / (2.0 * root) * (1.0 + LITTLE)) * SLACK + underflow(a.is_double()),
-        ))
     }
 
     fn negated(&self) -> DoubleDouble {
@@ -268,6 +167,13 @@ fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64,
     })
 }
 
+impl From<Pair> for DoubleDouble {
+    #[inline(always)]
+    fn from(Pair { hi, lo, err }: Pair) -> DoubleDouble {
+        DoubleDouble::new(hi, lo, err)
+    }
+}
+
 impl Real for DoubleDouble {
     fn zero(_: u32) -> DoubleDouble {
         DoubleDouble::double(0.0)
@@ -286,20 +192,15 @@ impl Real for DoubleDouble {
     fn compute(operator: Operator, args: &[&DoubleDouble], precision: u32) -> DoubleDouble {
         if args.iter().all(|arg| arg.is_within_doubles()) {
             let done = match (operator, args) {
-                (Operator::Add, [a, b]) => DoubleDouble::add(a, b.hi, b.lo, b.err),
-                (Operator::Sub, [a, b]) => DoubleDouble::add(a, -b.hi, -b.lo, b.err),
-                (Operator::Mul, [a, b]) => DoubleDouble::mul(a, b),
-                (Operator::Div, [a, b]) => DoubleDouble::div(a, b),
-                (Operator::Sqrt, [a]) => DoubleDouble::sqrt(a),
                 (Operator::Neg, [a]) => Some(a.negated()),
                 (Operator::Abs, [a]) if a.err < a.hi.abs() || a.is_exact() => {
                     Some(if a.hi.is_sign_negative() { a.negated() } else { (*a).clone() })
                 }
                 (Operator::Cast, [a]) => Some((*a).clone()),
-                (Operator::Fma, [a, b, c]) => {
-                    DoubleDouble::mul(a, b).and_then(|product| DoubleDouble::add(&product, c.hi, c.lo, c.err))
+                _ => {
+                    let pairs: SmallVec<[Pair; MAX_ARITY]> = args.iter().map(|arg| arg.pair()).collect();
+                    Pair::compute(operator, &pairs).map(DoubleDouble::from)
                 }
-                _ => None,
             };
             // The rest is MPFR's affair: NaN, the infinities, what is near the ends of the doubles.
             if let Some(done) = done {
@@ -347,12 +248,10 @@ impl Real for DoubleDouble {
         if self.err == 0.0 || self.big.is_some() && self.is_exact() {
             return true;
         }
-        // In the middle between two doubles the least doubt counts.
-        let (hi, far) = (self.hi, self.lo.abs() * SLACK + 2.0 * self.err);
         if to == const { Target::nearest(Type::F64) } {
-            return hi + far == hi && hi - far == hi;
+            return self.pair().is_settled_double();
         }
-        if to == const { Target::nearest(Type::F32) } && !is_near_tie(hi) && hi + far == hi && hi - far == hi {
+        if to == const { Target::nearest(Type::F32) } && !is_near_tie(self.hi) && self.pair().is_settled_double() {
             return true;
         }
         self.is_settled_otherwise(to)
@@ -398,6 +297,18 @@ impl Real for DoubleDouble {
     fn to_mpfr(&self, precision: u32) -> Mpfr {
         DoubleDouble::to_mpfr(self, precision)
     }
+
+    const HAS_PAIRS: bool = true;
+
+    #[inline(always)]
+    fn as_pair(&self) -> Option<Pair> {
+        self.is_within_doubles().then(|| self.pair())
+    }
+
+    #[inline(always)]
+    fn of_pair(pair: Pair, _: u32) -> DoubleDouble {
+        pair.into()
+    }
 }
 
 impl DoubleDouble {
@@ -415,13 +326,13 @@ impl DoubleDouble {
     /// The least and the greatest that it may be, and a little beyond: a double-double does not hold every bound.
     fn ends(&self) -> [DoubleDouble; 2] {
         let err = self.err + 4.0 * U * self.lo.abs();
-        [-err, err].map(|by| DoubleDouble::add(self, by, 0.0, 0.0).unwrap_or_else(|| self.clone()))
+        [-err, err].map(|by| Pair::add(self.pair(), Pair::double(by)).map_or_else(|| self.clone(), DoubleDouble::from))
     }
 }
 
 /// Is a double so near to the middle between two singles, or to a place where that is elsewhere, that it does not tell alone which is nearer?
-#[inline]
-fn is_near_tie(value: f64) -> bool {
+#[inline(always)]
+pub fn is_near_tie(value: f64) -> bool {
     const BELOW: u64 = (1 << 29) - 1;
     const MIDDLE: u64 = 1 << 28;
     let bits = value.to_bits();

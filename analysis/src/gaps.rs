@@ -36,8 +36,15 @@ pub struct Strays {
 const MOST: usize = 1 << 16;
 
 impl Strays {
+    #[inline(always)]
     pub fn note(&mut self, ty: Type, bits: u128, node: Handle) {
-        if !self.wanted || ty.bytes() < Type::F64.bytes() || !is_telling(ty, bits) {
+        if self.wanted {
+            self.keep(ty, bits, node);
+        }
+    }
+
+    fn keep(&mut self, ty: Type, bits: u128, node: Handle) {
+        if ty.bytes() < Type::F64.bytes() || !is_telling(ty, bits) {
             return;
         }
         if self.nodes.insert((ty, bits), node).is_none() {

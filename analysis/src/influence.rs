@@ -62,13 +62,16 @@ impl Sets {
         extended
     }
 
+    #[inline(always)]
     pub fn union(&mut self, a: Influences, b: Influences) -> Influences {
-        if a == b || b.is_empty() {
-            return a;
+        match () {
+            () if a == b || b.is_empty() => a,
+            () if a.is_empty() => b,
+            () => self.union_of_two(a, b),
         }
-        if a.is_empty() {
-            return b;
-        }
+    }
+
+    fn union_of_two(&mut self, a: Influences, b: Influences) -> Influences {
         let key = (a.min(b), a.max(b));
         if let Some(union) = self.unions.get(&key) {
             return *union;

@@ -5,94 +5,23 @@
 //! even addresses: a slot that begins at the first of its four holds two of them. A store
 //! removes what begins where it writes; what begins before it and reaches into it no longer agrees with the bits there.
 
+pub use crate::pages::Pages;
+use crate::pages::{Directory, PAGE, Page, SLOTS};
 use crate::shadow::{GRANULES, Part, Value};
 use crate::trace::{Handle, Nodes};
 use fpgrind_ir::{GRANULE, Type};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::cell::Cell;
-use std::collections::hash_map::{Entry, OccupiedEntry};
 use std::ops::Range;
-use std::rc::Rc;
-
-const SLOTS: usize = 1024;
-const PAGE: u64 = (SLOTS * GRANULE) as u64;
-
-/// How many pages there are in all memories together. Beyond the most that there may be new shadows are not kept: the bits still are right.
-#[derive(Clone)]
-pub struct Pages {
-    count: Rc<Cell<usize>>,
-    refused: Rc<Cell<u64>>,
-    most: usize,
-}
-
-struct Page {
-    parts: [Part; SLOTS],
-    /// Where in its four bytes a slot's float begins.
-    offsets: [u8; SLOTS],
-    occupied: usize,
-    pages: Pages,
-}
 
 /// The shadows of an address space. A copy shares the original's pages until one of the two writes to them.
 #[derive(Clone)]
 pub struct Memory {
-    pages: FxHashMap<u64, Rc<Page>>,
-    all: Pages,
-}
-
-impl Pages {
-    /// In so many bytes.
-    pub fn new(bytes: usize) -> Pages {
-        Pages { count: Rc::default(), refused: Rc::default(), most: (bytes / size_of::<Page>()).max(1) }
-    }
-
-    /// How often there was no room.
-    pub fn refused(&self) -> u64 {
-        self.refused.get()
-    }
-
-    fn is_full(&self) -> bool {
-        let is_full = self.count.get() >= self.most;
-        self.refused.update(|refused| refused + is_full as u64);
-        is_full
-    }
-}
-
-impl Page {
-    fn new(pages: &Pages) -> Rc<Page> {
-        pages.count.update(|count| count + 1);
-        Rc::new(Page { parts: [Part::None; SLOTS], offsets: [0; SLOTS], occupied: 0, pages: pages.clone() })
-    }
-
-    fn set(&mut self, slot: usize, offset: u8, part: Part) {
-        self.occupied += !part.is_none() as usize;
-        self.occupied -= !self.parts[slot].is_none() as usize;
-        self.parts[slot] = part;
-        self.offsets[slot] = offset;
-    }
-
-    fn holds_any(&self, slots: Range<usize>) -> bool {
-        self.occupied > 0 && self.parts[slots].iter().any(|part| !part.is_none())
-    }
-}
-
-impl Clone for Page {
-    fn clone(&self) -> Page {
-        self.pages.count.update(|count| count + 1);
-        Page { pages: self.pages.clone(), ..*self }
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        self.pages.count.update(|count| count - 1);
-    }
+    pages: Directory,
 }
 
 impl Memory {
     pub fn new(all: &Pages) -> Memory {
-        Memory { pages: FxHashMap::default(), all: all.clone() }
+        Memory { pages: Directory::new(all) }
     }
 
     pub fn store<R>(&mut self, address: u64, ty: Type, value: &Value, nodes: &Nodes<R>) {
@@ -112,7 +41,7 @@ impl Memory {
             let wanted =
                 value.parts[new].iter().enumerate().any(|(i, part)| keeps(*part, granule + i, offset, ty, nodes));
             let page =
-                if wanted { self.page_for_shadows(number) } else { self.page_with(number, first..first + in_page) };
+                if wanted { self.pages.get_or_make(number) } else { self.page_with(number, first..first + in_page) };
             if let Some(page) = page {
                 for slot in first..first + in_page {
                     let part = value
@@ -140,11 +69,62 @@ impl Memory {
         }
     }
 
+    /// The same where that is simple: all slots are in one page, and nothing begins between them. Says whether it was.
+    #[inline(always)]
+    pub fn store_within_page<R>(&mut self, address: u64, ty: Type, parts: &[Part; GRANULES], nodes: &Nodes<R>) -> bool {
+        let (number, first) = locate(address);
+        let (granules, bytes) = (ty.granules(), ty.bytes());
+        if !address.is_multiple_of(GRANULE as u64) || first + granules > SLOTS {
+            return false;
+        }
+        let keeps = |granule: usize| keeps(parts[granule], granule, 0, ty, nodes);
+        let is_wanted = match bytes {
+            // The common case.
+            8 => keeps(0) || keeps(1),
+            _ => (0..granules).any(keeps),
+        };
+        let page = if is_wanted {
+            self.pages.get_or_make(number)
+        } else {
+            self.pages.get_mut_if(number, |page| page.occupied > 0)
+        };
+        if let Some(page) = page {
+            for granule in 0..granules {
+                page.set(first + granule, 0, if keeps(granule) { parts[granule] } else { Part::None });
+            }
+        }
+        true
+    }
+
+    /// The same of a double that has a shadow.
+    #[inline(always)]
+    pub fn store_double(&mut self, address: u64, part: Part) -> bool {
+        let (number, first) = locate(address);
+        let is_simple = address.is_multiple_of(GRANULE as u64) && first + 1 < SLOTS;
+        if is_simple && let Some(page) = self.pages.get_or_make(number) {
+            page.set(first, 0, part);
+            page.set(first + 1, 0, Part::None);
+        }
+        is_simple
+    }
+
+    /// What begins in each of so many bytes' granules; none if they have no shadows, nothing if that is not simple.
+    #[inline(always)]
+    pub fn parts_within_page(&self, address: u64, bytes: usize) -> Option<&[Part]> {
+        let (number, first) = locate(address);
+        let slots = first..first + bytes / GRANULE;
+        if !address.is_multiple_of(GRANULE as u64) || slots.end > SLOTS {
+            return None;
+        }
+        let Some(page) = self.pages.get(number).filter(|page| page.occupied > 0) else { return Some(&[]) };
+        (!page.has_offsets).then(|| &page.parts[slots])
+    }
+
     /// Two bytes are written, whose shadow is this.
     fn set_half(&mut self, address: u64, node: Option<Handle>) {
         let (number, slot) = locate(address);
         let page = match node {
-            Some(_) if address.is_multiple_of(2) => self.page_for_shadows(number),
+            Some(_) if address.is_multiple_of(2) => self.pages.get_or_make(number),
             _ => self.page_with(number, slot..slot + 1),
         };
         let Some(page) = page else { return };
@@ -160,7 +140,7 @@ impl Memory {
     /// The shadow of two bytes as it stands.
     fn half(&self, address: u64) -> Option<Handle> {
         let (number, slot) = locate(address);
-        let page = self.pages.get(&number).filter(|page| page.offsets[slot] == 0)?;
+        let page = self.pages.get(number).filter(|page| page.offsets[slot] == 0)?;
         match address % GRANULE as u64 {
             0 => page.parts[slot].halves()[0],
             2 => page.parts[slot].halves()[1],
@@ -182,7 +162,7 @@ impl Memory {
         while granule < ty.granules() {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
             let in_page = (ty.granules() - granule).min(SLOTS - first);
-            if let Some(page) = self.pages.get(&number).filter(|page| page.occupied > 0) {
+            if let Some(page) = self.pages.get(number).filter(|page| page.occupied > 0) {
                 let mut outdated = [false; GRANULES];
                 for (i, outdated) in outdated.iter_mut().enumerate().take(in_page) {
                     let part = page.parts[first + i];
@@ -209,7 +189,7 @@ impl Memory {
         }
         for granule in (0..ty.granules()).filter(|_| ty.bytes() >= GRANULE) {
             let (number, slot) = locate(address.wrapping_add((granule * GRANULE) as u64));
-            if let Some(page) = self.pages.get(&number).filter(|page| page.offsets[slot] == offset)
+            if let Some(page) = self.pages.get(number).filter(|page| page.offsets[slot] == offset)
                 && !page.parts[slot].is_none()
             {
                 value.accept(granule, ty, page.parts[slot], nodes);
@@ -234,8 +214,7 @@ impl Memory {
     pub fn clear(&mut self, address: u64, length: u64) {
         // Most memory has no floats in it.
         let page = address / PAGE;
-        if address.saturating_add(length) / PAGE == page && self.pages.get(&page).is_none_or(|page| page.occupied == 0)
-        {
+        if address.saturating_add(length) / PAGE == page && self.pages.get(page).is_none_or(|page| page.occupied == 0) {
             return;
         }
         for (number, slots) in self.pages_within(address, length) {
@@ -252,7 +231,7 @@ impl Memory {
     pub fn shadows_within<R>(&self, address: u64, length: u64, nodes: &Nodes<R>) -> Vec<(u64, Handle)> {
         let mut found = Vec::new();
         for (number, slots) in self.pages_within(address, length) {
-            let page = &self.pages[&number];
+            let Some(page) = self.pages.get(number) else { continue };
             for slot in slots {
                 let begins = begin_of(number, slot, page);
                 let part = page.parts[slot];
@@ -278,7 +257,7 @@ impl Memory {
         }
         let mut moved = Vec::new();
         for (number, slots) in self.pages_within(from, length) {
-            let page = &self.pages[&number];
+            let Some(page) = self.pages.get(number) else { continue };
             for slot in slots {
                 let begins = begin_of(number, slot, page);
                 let part = page.parts[slot];
@@ -306,7 +285,7 @@ impl Memory {
                 continue;
             }
             let (number, slot) = locate(address);
-            if let Some(page) = self.page_for_shadows(number) {
+            if let Some(page) = self.pages.get_or_make(number) {
                 page.set(slot, (address % GRANULE as u64) as u8, part);
             }
         }
@@ -315,7 +294,7 @@ impl Memory {
     /// The float at an address as it stands, if it has a shadow.
     pub fn shadow<R>(&self, address: u64, ty: Type, nodes: &Nodes<R>) -> Option<Handle> {
         let (number, slot) = locate(address);
-        let page = self.pages.get(&number)?;
+        let page = self.pages.get(number)?;
         let node = match page.parts[slot] {
             Part::Shadow(node) if page.offsets[slot] as u64 == address % GRANULE as u64 => Some(node),
             _ => self.half(address),
@@ -324,7 +303,7 @@ impl Memory {
     }
 
     pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
-        for page in self.pages.values().filter(|page| page.occupied > 0) {
+        for (_, page) in self.pages.iter().filter(|(_, page)| page.occupied > 0) {
             page.parts.iter().for_each(|part| part.each_root(root));
         }
     }
@@ -337,28 +316,9 @@ impl Memory {
         }
     }
 
-    /// The page to put shadows into: none if there are too many.
-    fn page_for_shadows(&mut self, number: u64) -> Option<&mut Page> {
-        match self.pages.entry(number) {
-            Entry::Vacant(vacant) => {
-                if self.all.is_full() {
-                    return None;
-                }
-                Rc::get_mut(vacant.insert(Page::new(&self.all)))
-            }
-            Entry::Occupied(page) => own(page, &self.all),
-        }
-    }
-
     /// The page if anything in these slots may have to go.
     fn page_with(&mut self, number: u64, slots: Range<usize>) -> Option<&mut Page> {
-        if !self.pages.get(&number)?.holds_any(slots) {
-            return None;
-        }
-        match self.pages.entry(number) {
-            Entry::Vacant(_) => None,
-            Entry::Occupied(page) => own(page, &self.all),
-        }
+        self.pages.get_mut_if(number, |page| page.holds_any(slots.clone()))
     }
 
     /// Each page in the range that holds anything, and its slots in the range. Their order does not matter: slots move
@@ -373,22 +333,13 @@ impl Memory {
             (page.occupied > 0).then_some((number, from..to + 1))
         };
         if last_page - first_page < self.pages.len() as u64 {
-            (first_page..=last_page).filter_map(|number| within(number, self.pages.get(&number)?)).collect()
+            (first_page..=last_page).filter_map(|number| within(number, self.pages.get(number)?)).collect()
         } else {
             // Fewer pages exist than the range spans.
             let existing = self.pages.iter().filter(|(number, _)| (first_page..=last_page).contains(number));
-            existing.filter_map(|(number, page)| within(*number, page)).collect()
+            existing.filter_map(|(number, page)| within(number, page)).collect()
         }
     }
-}
-
-/// A page to write to, copied if it is shared. If there is no room for a copy, it goes: shadows may be lost, never wrong.
-fn own<'a>(mut page: OccupiedEntry<'a, u64, Rc<Page>>, all: &Pages) -> Option<&'a mut Page> {
-    if Rc::get_mut(page.get_mut()).is_none() && all.is_full() {
-        page.remove();
-        return None;
-    }
-    Some(Rc::make_mut(page.into_mut()))
 }
 
 /// Where the float in a slot begins.

@@ -12,6 +12,7 @@ mod library_tests;
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
+use crate::pair::Pair;
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
@@ -186,6 +187,10 @@ impl Real for Mpfr {
 
     fn settled(value: Mpfr) -> Mpfr {
         value
+    }
+
+    fn of_pair(pair: Pair, precision: u32) -> Mpfr {
+        Mpfr::apply(Operator::Add, &[&Mpfr::exactly(precision, pair.hi), &Mpfr::exactly(precision, pair.lo)])
     }
 
     fn to_integer(&self, direction: Direction) -> Option<i128> {

@@ -173,11 +173,16 @@ impl<R: Real> Operations<R> {
         let mut verdict = self.look(&mut done, &real, is_exact, site.is_some(), real.doubt(target));
         // A double-double has fewer digits than the longest floats.
         let is_long = ty == Type::F128;
-        if (verdict != Verdict::Fine || is_long) && real.doubt(target) > 0 {
-            if is_long || site.is_some_and(|site| self.has_time() || self.sites.settles(site)) {
+        if (!verdict.is_fine() || is_long) && real.doubt(target) > 0 {
+            let is_settled = is_long || site.is_some_and(|site| self.has_time() || self.sites.settles(site));
+            if is_settled {
                 real = self.settle(in_reals, args, target).unwrap_or(real);
             }
             verdict = self.look(&mut done, &real, is_exact, site.is_some(), 0);
+            // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
+            if !is_settled && site.is_some_and(|site| !self.sites.is_candidate(site)) {
+                verdict = Verdict::Fine(None);
+            }
         }
         let (mut influences, verdict) = self.blame(&done, &real, site, verdict);
         if !is_exact && ty.bytes() > Type::F32.bytes() {
@@ -381,13 +386,13 @@ impl<R: Real> Operations<R> {
             Some(arg) if is_exact => self.nodes.ulps(*arg),
             _ => error::ulps_of(done.target, done.native, done.rounded),
         };
-        if may_be_wrong { self.verdict(done, doubt) } else { Verdict::Fine }
+        if may_be_wrong { self.verdict(done, doubt) } else { Verdict::Fine(None) }
     }
 
     /// Local error: what the operation gets wrong on arguments that are right.
     fn verdict(&mut self, done: &Done, doubt: u64) -> Verdict {
         let Done { ty, args, native, rounded, ulps, target, mode, .. } = *done;
-        let Some(from) = args.first().map(|arg| self.nodes.ty(*arg)) else { return Verdict::Fine };
+        let Some(from) = args.first().map(|arg| self.nodes.ty(*arg)) else { return Verdict::Fine(None) };
         let bits = each(args, |arg| self.nodes.bits(arg));
         let correct = each(args, |arg| self.nodes.rounded(arg));
         let any_nan = |of: &[u128]| args.iter().zip(of).any(|(arg, bits)| error::is_nan(self.nodes.ty(*arg), *bits));
@@ -401,8 +406,11 @@ impl<R: Real> Operations<R> {
         let exactly = if bits == correct { native } else { self.on_exact(done, from, &correct, mode) };
         let local = if bits == correct { ulps } else { error::ulps_of(target, exactly, rounded) };
         // A NaN that was one before, or that only the reals have, is not this operation's doing.
-        if !self.is_error(local.saturating_add(doubt)) || correct_is_nan || error::is_nan(ty, rounded) {
-            return Verdict::Fine;
+        if correct_is_nan || error::is_nan(ty, rounded) {
+            return Verdict::Fine(None);
+        }
+        if !self.is_error(local.saturating_add(doubt)) {
+            return Verdict::Fine(Some(local));
         }
         if mode.flushes() || ty == Type::Bf16 {
             let kept = self.on_exact(done, from, &correct, mode.without_flushing());
@@ -455,7 +463,7 @@ impl<R: Real> Operations<R> {
         for arg in args {
             all = self.sets.union(all, self.nodes.influences(*arg));
         }
-        if all.is_empty() && verdict == Verdict::Fine {
+        if all.is_empty() && verdict.is_fine() {
             return (all, verdict);
         }
         // A compensating term: in the reals the result is one of the arguments, and natively it is better than that.
@@ -469,10 +477,10 @@ impl<R: Real> Operations<R> {
                 Term::Leaf(_) => false,
             });
             if let Some(repaired) = repaired {
-                return (self.nodes.influences(*repaired), Verdict::Fine);
+                return (self.nodes.influences(*repaired), Verdict::Fine(None));
             }
         }
-        if let Some(site) = site.filter(|_| verdict != Verdict::Fine) {
+        if let Some(site) = site.filter(|_| !verdict.is_fine()) {
             all = self.sets.with(all, site as u32);
         }
         (all, verdict)

@@ -1,25 +1,22 @@
-//! The common case: sums, products, quotients and roots of doubles and singles, to nearest, of which nothing has gone wrong.
+//! The common case: sums, products, quotients and roots of doubles and singles, to nearest, whose reals are pairs of doubles.
 //!
-//! This does what [`Operations::operate`] does, without asking what cannot be. Where anything is out of the ordinary it
-//! gives up before it has changed anything.
+//! This does what [`Operations::operate`] does, without asking what cannot be. Where anything is out of the ordinary, or there is a doubt
+//! to settle, it gives up before it has changed anything.
 
+use crate::dd::{DoubleDouble, is_near_tie};
 use crate::error;
+use crate::findings::CauseKind;
 use crate::influence::Influences;
+use crate::lanes::{Float, Lane};
 use crate::location::LocationId;
 use crate::mode::{MXCSR_MATTERS, Mode, Target};
 use crate::operation::Operations;
+use crate::pair::Pair;
 use crate::real::Real;
-use crate::shadow::{Part, Value};
-use crate::trace::{Handle, Leaf, Made, Nodes, Term};
+use crate::shadow::Part;
+use crate::site::Verdict;
+use crate::trace::{Handle, Kept, Leaf, Made, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
-
-/// An argument: its bits and what is known about it.
-#[derive(Clone, Copy)]
-pub struct Operand {
-    bits: u64,
-    node: Option<Handle>,
-    constant: bool,
-}
 
 /// Formats of the common case.
 pub trait Plain {
@@ -27,10 +24,16 @@ pub trait Plain {
     fn apply(operator: Operator, args: [u64; 3]) -> u64;
     fn is_nan(bits: u64) -> bool;
     fn value(bits: u64) -> f64;
+    /// The bits of the float next to a number, if they are easily had.
+    fn rounded(real: Pair) -> Option<u64>;
+    /// How many floats away from that the truth may be, at most.
+    fn doubt(real: Pair) -> u64 {
+        DoubleDouble::from(real).doubt(Self::TARGET)
+    }
 }
 
 macro_rules! plain {
-    ($float:ident, $bits:ident, $ty:expr) => {
+    ($float:ident, $bits:ident, $ty:expr, $rounded:expr) => {
         impl Plain for $float {
             const TARGET: Target = Target::nearest($ty);
 
@@ -57,12 +60,17 @@ macro_rules! plain {
             fn value(bits: u64) -> f64 {
                 $float::from_bits(bits as $bits) as f64
             }
+
+            #[inline(always)]
+            fn rounded(real: Pair) -> Option<u64> {
+                $rounded(real.hi)
+            }
         }
     };
 }
 
-plain!(f64, u64, Type::F64);
-plain!(f32, u32, Type::F32);
+plain!(f64, u64, Type::F64, |hi: f64| Some(hi.to_bits()));
+plain!(f32, u32, Type::F32, |hi: f64| (!is_near_tie(hi)).then(|| (hi as f32).to_bits() as u64));
 
 /// Is it one of these operations?
 pub fn is_plain(operator: Operator, from: Type, ty: Type) -> bool {
@@ -78,79 +86,140 @@ impl Mode {
     }
 }
 
-impl Operand {
-    /// The float that begins at a granule of a value.
-    #[inline(always)]
-    pub fn of<R>(value: &Value, granule: usize, ty: Type, nodes: &Nodes<R>) -> Operand {
-        let bits = (value.bits >> (32 * granule)) as u64;
-        let bits = if ty == Type::F32 { bits as u32 as u64 } else { bits };
-        let node = match value.parts[granule] {
-            Part::Shadow(node) if nodes[node].ty == ty && nodes[node].bits() == bits as u128 => Some(node),
-            _ => None,
-        };
-        let is_constant = |granule: usize| matches!(value.parts.get(granule), Some(Part::Constant(_)));
-        let constant = is_constant(granule) && (ty == Type::F32 || is_constant(granule + 1));
-        Operand { bits, node, constant }
-    }
-
-    #[inline(always)]
-    fn term(self, ty: Type) -> Term {
-        match self.node {
-            Some(node) => Term::Node(node),
-            None => Term::Leaf(Leaf::new(ty, self.bits as u128, self.constant)),
+/// The float that a lane begins with.
+#[inline]
+pub fn term<R>(lane: &Lane, ty: Type, nodes: &Nodes<R>) -> Term {
+    let is_single = ty == Type::F32;
+    let bits = if is_single { lane.bits as u32 as u64 } else { lane.bits };
+    match lane.part {
+        Part::Shadow(node) if nodes[node].ty == ty && nodes[node].is(bits) => Term::Node(node),
+        part => {
+            let constant = matches!(part, Part::Constant(_)) && (is_single || lane.wide);
+            Term::Leaf(Leaf::new(ty, bits as u128, constant))
         }
     }
 }
 
-impl<R: Real> Operations<R> {
-    /// The operation's result, if that is the common case.
+impl Lane {
+    /// Makes the float that it begins with ready to be an argument, if there is nothing special about it.
     #[inline(always)]
-    pub fn plain<F: Plain, const N: usize>(
+    pub fn prepare<F: Plain, R: Real>(&mut self, nodes: &Nodes<R>) {
+        let (ty, is_single) = (F::TARGET.ty, F::TARGET.ty == Type::F32);
+        let bits = if is_single { self.bits as u32 as u64 } else { self.bits };
+        let mut constant = false;
+        match self.part {
+            Part::Shadow(handle) if nodes[handle].ty == ty && nodes[handle].is(bits) => {
+                return self.prepare_node(handle, nodes);
+            }
+            Part::Constant(_) => constant = is_single || self.wide,
+            _ => {}
+        }
+        let value = F::value(bits);
+        // It may be a magic number.
+        self.is_plain = R::HAS_PAIRS && !(constant && value.abs() >= 4e6);
+        self.float = Float {
+            real: Pair::double(value),
+            ulps: 0,
+            influences: Influences::NONE,
+            kept: Kept::leaf(ty, bits, constant),
+        };
+    }
+
+    #[inline(always)]
+    pub fn prepare_node<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
+        let node = &nodes[handle];
+        // A cast may have been a loss that counts only now; a rounding in disguise has constants behind it.
+        let is_special = matches!(node.operator, Operator::Cast | Operator::Neg);
+        let real = node.real.as_pair().filter(|_| !is_special);
+        self.is_plain = real.is_some();
+        self.float = Float {
+            real: real.unwrap_or(Pair::double(0.0)),
+            ulps: node.ulps,
+            influences: node.influences,
+            kept: Kept::node(handle),
+        };
+    }
+}
+
+impl<R: Real> Operations<R> {
+    /// The result of an operation, if that is the common case. Arguments that it does not have are nothing.
+    #[inline(always)]
+    pub fn plain<F: Plain>(
         &mut self,
         operator: Operator,
-        operands: [Operand; N],
-        at: LocationId,
-        site: usize,
-    ) -> Option<Handle> {
-        let mut bits = [0; 3];
-        let mut correct = [0; 3];
-        for (i, operand) in operands.iter().enumerate() {
-            bits[i] = operand.bits;
-            correct[i] = match operand.node {
-                Some(node) => {
-                    let node = &self.nodes[node];
-                    // A cast may have been a loss that counts only now; a rounding in disguise has constants behind it.
-                    if !node.influences.is_empty() || matches!(node.operator, Operator::Cast | Operator::Neg) {
-                        return None;
-                    }
-                    node.real.rounded(F::TARGET) as u64
-                }
-                None if operand.constant && F::value(operand.bits).abs() >= 4e6 => return None,
-                None => operand.bits,
-            };
+        [a, b, c]: [&Lane; 3],
+        (at, site): (LocationId, usize),
+        mode: Mode,
+    ) -> Option<(u64, Handle, Float)> {
+        if !(a.is_plain && b.is_plain && c.is_plain) {
+            return None;
         }
-        let native = F::apply(operator, bits);
+        let native = F::apply(operator, [a.bits, b.bits, c.bits]);
+        let [x, y, z] = [&a.float, &b.float, &c.float];
+        let real = match operator {
+            Operator::Sqrt => Pair::compute(operator, &[x.real])?,
+            Operator::Fma => Pair::compute(operator, &[x.real, y.real, z.real])?,
+            _ => Pair::compute(operator, &[x.real, y.real])?,
+        };
+        let rounded = F::rounded(real)?;
         if F::is_nan(native) {
             return None;
         }
-        let (ty, influences, target) = (F::TARGET.ty, Influences::NONE, F::TARGET);
-        let terms = operands.map(|operand| operand.term(ty));
-        let real = self.real(operator, &terms);
-        let rounded = real.rounded(F::TARGET) as u64;
         let ulps = distance::<F>(native, rounded);
-        let local = if bits == correct { ulps } else { distance::<F>(F::apply(operator, correct), rounded) };
-        if self.is_error(local.saturating_add(real.doubt(F::TARGET))) || F::is_nan(rounded) {
-            return None;
+        let local = match x.ulps | y.ulps | z.ulps {
+            0 => ulps,
+            _ => distance::<F>(
+                F::apply(operator, [F::rounded(x.real)?, F::rounded(y.real)?, F::rounded(z.real)?]),
+                rounded,
+            ),
+        };
+        let mut is_wrong = self.is_error(local);
+        let mut shown = Some(local);
+        if !real.is_settled_double() && self.settles && self.is_error(local.saturating_add(F::doubt(real))) {
+            if self.has_time() || !self.sites.passes_over_doubt(site) {
+                return None;
+            }
+            // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
+            if !self.sites.is_candidate(site) {
+                (is_wrong, shown) = (false, None);
+            }
+        }
+        let mut influences = x.influences;
+        if y.influences != influences || z.influences != influences {
+            influences = self.sets.union(influences, y.influences);
+            influences = self.sets.union(influences, z.influences);
+        }
+        if is_wrong || !influences.is_empty() {
+            match repaired(operator, [x, y], &real, ulps) {
+                Some(repaired) => (influences, is_wrong, shown) = (repaired.influences, false, None),
+                None if is_wrong => influences = self.sets.with(influences, site as u32),
+                None => {}
+            }
         }
         self.count += 1;
-        let made = Made { operator, ty, at, influences, bits: native as u128, real, target, ulps };
-        let node = self.nodes.make(made, &terms);
+        let (ty, target) = (F::TARGET.ty, F::TARGET);
+        let shadow = R::of_pair(real, self.precision());
+        let made = Made { operator, ty, at, influences, bits: native as u128, real: shadow, target, ulps };
+        let node = self.nodes.make_of(made, [x.kept, y.kept, z.kept]);
         if self.is_error(ulps) {
             self.strays.note(ty, native as u128, node);
         }
-        self.sites.observe_fine(site, node, &operands.map(|operand| F::value(operand.bits)), Some(local), &self.nodes);
-        Some(node)
+        if is_wrong {
+            let verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
+            self.sites.observe(site, node, verdict, mode, &self.nodes);
+        } else {
+            self.sites.observe_fine(site, node, [F::value(a.bits), F::value(b.bits)], shown, &self.nodes);
+        }
+        Some((native, node, Float { real, ulps, influences, kept: Kept::node(node) }))
     }
+}
+
+/// The argument that a sum is in the reals, if natively it is better than that: the other argument compensated an error.
+#[inline(always)]
+fn repaired<'a>(operator: Operator, args: [&'a Float; 2], real: &Pair, ulps: u64) -> Option<&'a Float> {
+    let is_sum = matches!(operator, Operator::Add | Operator::Sub);
+    let is_repaired = |arg: &&Float| ulps < arg.ulps && arg.real.hi == real.hi && arg.real.lo == real.lo;
+    args.into_iter().find(is_repaired).filter(|_| is_sum)
 }
 
 #[inline(always)]

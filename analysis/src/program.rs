@@ -1,6 +1,7 @@
 //! A block compiled for the analysis: values are indices into a frame, sites and spots are known, types are resolved.
 
 use crate::findings::SpotKind;
+use crate::lanes::Lanes;
 use crate::location::LocationId;
 use crate::plain;
 use crate::site::{SiteKey, Sites};
@@ -120,8 +121,8 @@ pub enum Step {
         result: Option<Index>,
         at: LocationId,
         site: Option<usize>,
-        /// Where the arguments are, if the operation may be a plain one: value and granule of each.
-        plain: Option<[(Index, u8); 3]>,
+        /// A sum or the like, see `plain.rs`.
+        is_plain: bool,
     },
     Mask {
         relation: Relation,
@@ -230,6 +231,7 @@ pub enum Destination {
 
 pub struct Program {
     pub steps: Vec<Step>,
+    pub lanes: Lanes,
     /// Bytes of a record.
     pub record: usize,
 }
@@ -254,7 +256,7 @@ impl Program {
         if let Some(Step::Leave { last, .. }) = steps.iter_mut().rfind(|step| matches!(step, Step::Leave { .. })) {
             *last = true;
         }
-        Some(Program { steps, record: block.record as usize })
+        Some(Program { lanes: Lanes::new(block, &steps), steps, record: block.record as usize })
     }
 }
 
@@ -314,14 +316,8 @@ fn step(block: &Block, stmt: &ir::Stmt, at: LocationId, sites: &mut Sites, spots
             let (from, ty) = (type_of(*args.first()?)?, stmt.ty?);
             let site = !crate::operation::is_exact(*operator, from, ty);
             let is_plain = plain::is_plain(*operator, from, ty) && *rounding == Rounding::Current && result.is_none();
-            // A lane is looked for where it comes from.
-            let operand = |number: usize| match args.get(number).map(|arg| (arg, &block.stmts[arg.index()])) {
-                Some((_, ir::Stmt { op: Op::Extract { from, granule }, guard: None, .. })) => (from.index(), *granule),
-                Some((arg, _)) => (arg.index(), 0),
-                None => (0, 0),
-            };
             Step::Apply {
-                plain: is_plain.then(|| std::array::from_fn(operand)),
+                is_plain,
                 operator: *operator,
                 from,
                 ty,

@@ -4,6 +4,7 @@
 use crate::mode::{Direction, Target};
 use crate::mpfr::Mpfr;
 use crate::number::Number;
+use crate::pair::Pair;
 use fpgrind_ir::{Operator, Type};
 use std::cmp::Ordering;
 
@@ -50,6 +51,14 @@ pub trait Real: Clone + 'static {
     }
     /// A number that is known beyond doubt, to the digits that it has.
     fn settled(value: Mpfr) -> Self;
+    /// Are there numbers that are two doubles?
+    const HAS_PAIRS: bool = false;
+    /// The number as two doubles, if that is all that it is.
+    fn as_pair(&self) -> Option<Pair> {
+        None
+    }
+    /// What two doubles stand for.
+    fn of_pair(pair: Pair, precision: u32) -> Self;
 
     fn exactly(precision: u32, value: impl Into<Number>) -> Self {
         let (mut real, number) = (Self::zero(precision), value.into());

@@ -4,6 +4,7 @@ use crate::gaps::is_telling;
 use crate::shadow::{Part, Value};
 use crate::trace::{Handle, Nodes};
 use fpgrind_ir::{GRANULE, Place, Reg, Type};
+use std::ops::Range;
 
 const VECTORS: usize = 32;
 const GENERAL: usize = 16;
@@ -72,7 +73,7 @@ impl Registers {
 
     /// The float in a place as it stands, if it has a shadow.
     pub fn shadow<R>(&self, place: Place, ty: Type, nodes: &Nodes<R>) -> Option<Handle> {
-        let node = match self.parts.get(self.index(place)?)? {
+        let node = match self.parts.get(self.numbers(place, ty.bytes())?.start)? {
             Part::Shadow(node) => Some(*node),
             part => part.halves()[0],
         };
@@ -110,25 +111,38 @@ impl Registers {
         self.top = saved.top;
     }
 
-    /// The granules of a place: none where the register cannot hold floats.
-    fn range(&mut self, place: Place, bytes: usize) -> &mut [Part] {
-        let Some(start) = self.index(place) else { return &mut [] };
-        let within = match place.reg {
-            Reg::X87(_) => 1,
-            _ => place.reg.bytes().saturating_sub(place.offset as usize) / GRANULE,
+    /// The numbers of a place's parts, where they are always the same.
+    pub fn fixed(place: Place, bytes: usize) -> Option<Range<usize>> {
+        let granule = place.offset as usize / GRANULE;
+        let first = match place.reg {
+            _ if !place.reg.exists() => return None,
+            Reg::Vec(number) => number as usize * VECTOR_GRANULES,
+            Reg::Gpr(number) => FIRST_GENERAL + number as usize * GENERAL_GRANULES,
+            _ => return None,
         };
-        let count = bytes.div_ceil(GRANULE).min(within);
-        self.parts.get_mut(start..start + count).unwrap_or(&mut [])
+        let within = place.reg.bytes().saturating_sub(place.offset as usize) / GRANULE;
+        Some(first + granule..first + granule + bytes.div_ceil(GRANULE).min(within))
     }
 
-    fn index(&self, place: Place) -> Option<usize> {
-        let granule = place.offset as usize / GRANULE;
+    /// All parts, by their numbers.
+    #[inline(always)]
+    pub fn parts(&mut self) -> &mut [Part] {
+        &mut self.parts
+    }
+
+    /// The granules of a place: none where the register cannot hold floats.
+    fn range(&mut self, place: Place, bytes: usize) -> &mut [Part] {
+        let numbers = self.numbers(place, bytes).unwrap_or_default();
+        self.parts.get_mut(numbers).unwrap_or(&mut [])
+    }
+
+    fn numbers(&self, place: Place, bytes: usize) -> Option<Range<usize>> {
         match place.reg {
-            _ if !place.reg.exists() => None,
-            Reg::Vec(number) => Some(number as usize * VECTOR_GRANULES + granule),
-            Reg::Gpr(number) => Some(FIRST_GENERAL + number as usize * GENERAL_GRANULES + granule),
-            Reg::X87(number) if granule == 0 => Some(FIRST_X87 + (self.top.wrapping_add(number) & 7) as usize),
-            _ => None,
+            Reg::X87(number) if place.reg.exists() && place.offset == 0 => {
+                let first = FIRST_X87 + (self.top.wrapping_add(number) & 7) as usize;
+                Some(first..first + 1)
+            }
+            _ => Registers::fixed(place, bytes),
         }
     }
 }

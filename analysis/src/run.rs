@@ -10,13 +10,12 @@ use crate::log::{Bytes, Origin, Output, OutputArg};
 use crate::mode::{Mode, Target};
 use crate::native;
 use crate::operation::{Operations, Request, each, is_exact};
-use crate::plain::{Operand, Plain};
-use crate::program::{Address, Destination, Index, Program, Step};
+use crate::program::{Address, Destination, Index, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
 use crate::site::SiteKey;
 use crate::spots::Visit;
-use crate::trace::{Args, Handle, Nodes, Term};
+use crate::trace::{Args, Nodes, Term};
 use fpgrind_ir::{Cond, Operator, Outcome, Rounding, Slot, Type};
 
 pub(crate) struct Running<'a, R> {
@@ -27,7 +26,7 @@ pub(crate) struct Running<'a, R> {
 
 /// The values of a block, by number.
 pub struct Frame {
-    values: Vec<Value>,
+    pub values: Vec<Value>,
 }
 
 /// Disagreements kept: each is a bug, and a few show it.
@@ -68,23 +67,18 @@ fn logged(record: &[u8], slot: Slot, ty: Type) -> u128 {
 }
 
 impl<R: Real> Running<'_, R> {
-    pub fn run(&mut self, program: &Program, record: &[u8]) {
-        let values = &mut self.books.frame.values;
-        if values.len() < program.steps.len() {
-            values.resize(program.steps.len(), Value::plain(0));
-        }
-        for (index, step) in program.steps.iter().enumerate() {
-            let mut step = step;
-            if let Step::Guarded { mask, test, step: guarded } = step {
-                let frame = &mut self.books.frame;
-                frame.values[index] = Value::plain(0);
-                if !test.holds(frame.word(*mask)) {
-                    continue;
-                }
-                step = guarded;
+    /// Does a step, unless it has a guard that is against it.
+    pub fn step_if_due(&mut self, index: Index, step: &Step, record: &[u8]) {
+        let mut step = step;
+        if let Step::Guarded { mask, test, step: guarded } = step {
+            let frame = &mut self.books.frame;
+            frame.values[index] = Value::plain(0);
+            if !test.holds(frame.word(*mask)) {
+                return;
             }
-            self.step(index, step, record);
+            step = guarded;
         }
+        self.step(index, step, record);
     }
 
     /// A float that is shown, by where it is and its bits.
@@ -248,37 +242,13 @@ impl<R: Real> Running<'_, R> {
                 let bits = format::from_integer(integer, Target { direction, ..Target::nearest(*ty) });
                 frame.values[index] = Value::plain(bits);
             }
-            Step::Apply { operator, from, ty, args, rounding, result, at, site, plain } => {
-                if let (Some(plain), Some(site)) = (plain, site)
-                    && thread.mode.is_plain()
-                    && let Some(node) = match ty {
-                        Type::F64 => plain_result::<f64, R>(operations, frame, *operator, plain, *at, *site),
-                        _ => plain_result::<f32, R>(operations, frame, *operator, plain, *at, *site),
-                    }
-                {
-                    frame.values[index] = Value::of_node(operations.nodes[node].bits(), node);
-                    return;
-                }
+            Step::Apply { operator, from, ty, args, rounding, result, at, site, .. } => {
                 let rounding = if *operator == Operator::RoundEven { Rounding::Nearest } else { *rounding };
-                let (at, mode) = (*at, thread.mode.with(rounding));
-                let mut args: Args = args.iter().map(|arg| frame.term(*arg, *from, &operations.nodes)).collect();
-                let bits = each(&args, |arg| operations.nodes.bits(arg));
-                let bits = &bits[..args.len()];
-                let native = match result {
-                    Some(result) => mask(frame.values[*result].bits, ty.bytes()),
-                    None => operations.native(*operator, *from, *ty, bits, mode),
-                };
-                if *ty == Type::F80 && !native::is_complete(*operator, bits) {
-                    frame.values[index] = Value::plain(native);
-                    return;
-                }
-                let (operator, negated) = operator.traced();
-                for (arg, _) in args.iter_mut().zip(negated).filter(|(_, negated)| *negated) {
-                    *arg = operations.change_sign(Operator::Neg, *arg, at, mode);
-                }
-                let request = Request { operator, ty: *ty, args, native, at, site: *site, mode, called: false };
-                let result = operations.operate(request);
-                frame.values[index] = Value::of_term(result, &operations.nodes);
+                let mode = thread.mode.with(rounding);
+                let args = args.iter().map(|arg| frame.term(*arg, *from, &operations.nodes)).collect();
+                let result = result.map(|result| frame.values[result].bits);
+                let applied = Applied { operator: *operator, from: *from, ty: *ty, at: *at, site: *site };
+                frame.values[index] = apply(operations, applied, args, result, mode);
             }
             Step::Mask { relation, ty, args, spot } => {
                 let holds = self.decide(*spot, *ty, *args, |outcome| relation.holds(outcome));
@@ -472,23 +442,39 @@ impl<R: Real> Running<'_, R> {
     }
 }
 
-/// The result of an operation that is a plain one on floats of this format.
-#[inline(always)]
-fn plain_result<F: Plain, R: Real>(
+/// An operation on floats of one format.
+pub struct Applied {
+    pub operator: Operator,
+    pub from: Type,
+    pub ty: Type,
+    pub at: LocationId,
+    pub site: Option<usize>,
+}
+
+/// Its result, of which the bits may be known.
+pub fn apply<R: Real>(
     operations: &mut Operations<R>,
-    frame: &Frame,
-    operator: Operator,
-    args: &[(Index, u8); 3],
-    at: LocationId,
-    site: usize,
-) -> Option<Handle> {
-    let (nodes, ty) = (&operations.nodes, F::TARGET.ty);
-    let operand = |(index, granule): (Index, u8)| Operand::of(&frame.values[index], granule as usize, ty, nodes);
-    match *args {
-        [a, _, _] if operator == Operator::Sqrt => operations.plain::<F, 1>(operator, [a].map(operand), at, site),
-        [a, b, c] if operator == Operator::Fma => operations.plain::<F, 3>(operator, [a, b, c].map(operand), at, site),
-        [a, b, _] => operations.plain::<F, 2>(operator, [a, b].map(operand), at, site),
+    applied: Applied,
+    mut args: Args,
+    result: Option<u128>,
+    mode: Mode,
+) -> Value {
+    let Applied { operator, from, ty, at, site } = applied;
+    let bits = each(&args, |arg| operations.nodes.bits(arg));
+    let bits = &bits[..args.len()];
+    let native = match result {
+        Some(result) => mask(result, ty.bytes()),
+        None => operations.native(operator, from, ty, bits, mode),
+    };
+    if ty == Type::F80 && !native::is_complete(operator, bits) {
+        return Value::plain(native);
     }
+    let (operator, negated) = operator.traced();
+    for (arg, _) in args.iter_mut().zip(negated).filter(|(_, negated)| *negated) {
+        *arg = operations.change_sign(Operator::Neg, *arg, at, mode);
+    }
+    let result = operations.operate(Request { operator, ty, args, native, at, site, mode, called: false });
+    Value::of_term(result, &operations.nodes)
 }
 
 /// The top of the x87's stack, out of an image's first eight bytes.

@@ -28,21 +28,22 @@ impl Random {
     }
 }
 
-/// What is left of it when that is used up.
+/// What is left of it when that is used up: the first `ALL`, and later one of `OF` on average.
 #[derive(Default)]
-pub struct Sampling {
+pub struct Sampling<const ALL: u64, const OF: u64> {
     count: u64,
     /// What is left of the way to the next.
     skip: u64,
     random: Random,
 }
 
-/// So many are all looked at.
-const ALL: u64 = 256;
-/// Later one of so many is, on average.
-const OF: u64 = 32;
+impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
+    /// Is it not due? If it is, ask again.
+    #[inline]
+    pub fn passes(&mut self) -> bool {
+        self.skip > 0 && !self.is_due()
+    }
 
-impl Sampling {
     #[inline]
     pub fn is_due(&mut self) -> bool {
         if self.skip > 0 {
@@ -96,8 +97,8 @@ mod tests {
 
     #[test]
     fn the_first_are_all_taken_and_later_some_of_each_residue() {
-        let mut sampling = Sampling::default();
-        assert!((0..ALL).all(|_| sampling.is_due()));
+        let mut sampling = Sampling::<256, 32>::default();
+        assert!((0..256).all(|_| sampling.is_due()));
         let due: Vec<u64> = (0..100_000).filter(|_| sampling.is_due()).collect();
         assert!((2000..5000).contains(&due.len()), "{}", due.len());
         for period in [2, 16, 24, 64] {

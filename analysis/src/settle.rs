@@ -16,13 +16,16 @@ use std::collections::VecDeque;
 /// a value is taken to be exact: its doubt is in the last of some hundred bits, and goes away where the same value is subtracted.
 const MOST: [usize; 3] = [48, 400, 3000];
 
-/// Done again without further ado.
-const FREE: u64 = 1 << 17;
+/// Done again without further ado; and for so many operations one more. To do one again takes a hundred times as long.
+const FREE: u64 = 1 << 16;
+const OPERATIONS: u64 = 512;
+/// What it costs to ask at all, in operations that are done again.
+const CALL: u64 = 8;
 
 impl<R: Real> Operations<R> {
     /// Were so few operations done again that more of them do not count?
     pub fn has_time(&self) -> bool {
-        self.done_again < FREE + self.count / 16
+        self.done_again < FREE + self.count / OPERATIONS
     }
 
     /// The operation on its arguments beyond doubt, if doubts are to be settled. If no trace is long enough, what it seems to be.
@@ -34,7 +37,7 @@ impl<R: Real> Operations<R> {
         let mut value = None;
         for most in MOST {
             let near = self.near(args, most);
-            self.done_again += near.nodes.len() as u64 + 1;
+            self.done_again += near.nodes.len() as u64 + CALL;
             let seems = self.again(operator, args, &near, |real, _, precision| real.to_mpfr(precision));
             let is_settled = near.is_whole || {
                 // Each value to one side, the sides at random: doubts that are alike must not hide one another.

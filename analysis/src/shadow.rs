@@ -26,6 +26,10 @@ impl Part {
         matches!(self, Part::None)
     }
 
+    pub fn is_constant(self, bits: u32) -> bool {
+        matches!(self, Part::Constant(constant) if constant == bits)
+    }
+
     /// Of a float, as long as its format says.
     pub fn of_node<R: Real>(node: Handle, nodes: &Nodes<R>) -> Part {
         match nodes[node].ty.bytes() {
@@ -135,12 +139,6 @@ impl Value {
             value.parts[granule] = Part::Constant(value.bits_at(granule) as u32);
         }
         value
-    }
-
-    /// A float of four or eight bytes.
-    #[inline(always)]
-    pub fn of_node(bits: u128, node: Handle) -> Value {
-        Value { bits, parts: [Part::Shadow(node), Part::None, Part::None, Part::None] }
     }
 
     pub fn of_term<R: Real>(term: Term, nodes: &Nodes<R>) -> Value {

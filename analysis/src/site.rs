@@ -9,16 +9,22 @@ use crate::number::Number;
 use crate::real::Real;
 use crate::sampling::{Budget, Sampling};
 use crate::trace::{Handle, Nodes, Term};
-use fpgrind_ir::{MAX_ARITY, Operator, Type};
+use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 /// How an execution went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    Fine,
+    /// Local error in ulps, where that means anything.
+    Fine(Option<u64>),
     /// Local error in ulps, over the threshold, and what it comes from.
     Wrong(CauseKind, u64),
+}
+
+impl Verdict {
+    pub fn is_fine(self) -> bool {
+        matches!(self, Verdict::Fine(_))
+    }
 }
 
 /// All lanes of an instruction are one site; so are all its translations.
@@ -34,7 +40,7 @@ pub struct Site {
     pub executions: u64,
     pub state: State,
     /// Which of its doubts are settled.
-    doubts: Sampling,
+    doubts: Sampling<16, 4096>,
 }
 
 pub enum State {
@@ -47,12 +53,14 @@ pub enum State {
 #[derive(Default)]
 pub struct Early {
     sampled: Vec<Handle>,
-    extremes: [Option<Extremes>; 2],
+    extremes: [Extremes; 2],
 }
 
 struct Extremes {
-    least: (f64, Handle),
-    greatest: (f64, Handle),
+    least: f64,
+    greatest: f64,
+    least_node: Option<Handle>,
+    greatest_node: Option<Handle>,
 }
 
 const MAX_SAMPLED: usize = 16;
@@ -68,8 +76,8 @@ pub struct Candidate {
     pub mode: Mode,
     pub general: Generaliser,
     /// Which executions are looked at.
-    fine: Sampling,
-    wrong: Sampling,
+    fine: Sampling<256, 256>,
+    wrong: Sampling<256, 64>,
 }
 
 pub struct Sites {
@@ -80,9 +88,9 @@ pub struct Sites {
     looking: Budget,
 }
 
-/// Positions of expressions that may be looked at: so many, and so many for each execution.
-const FREE: u64 = 1 << 24;
-const EACH: u64 = 2;
+/// Positions of expressions that may be looked at: so many, and then one for so many executions.
+const FREE: u64 = 1 << 21;
+const EXECUTIONS: u64 = 8;
 
 impl Sites {
     pub fn new() -> Sites {
@@ -106,6 +114,15 @@ impl Sites {
         self.sites[number].doubts.is_due()
     }
 
+    /// The same, if it is not: then this one has passed.
+    pub fn passes_over_doubt(&mut self, number: usize) -> bool {
+        self.sites[number].doubts.passes()
+    }
+
+    pub fn is_candidate(&self, number: usize) -> bool {
+        matches!(self.sites[number].state, State::Candidate(_))
+    }
+
     /// Calls a function with each node that is kept.
     pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
         for site in &self.sites {
@@ -120,12 +137,12 @@ impl Sites {
     }
 
     /// An execution that went well, with these arguments and so much local error.
-    #[inline]
+    #[inline(always)]
     pub fn observe_fine<R: Real>(
         &mut self,
         number: usize,
         node: Handle,
-        args: &[f64],
+        args: [f64; 2],
         ulps: Option<u64>,
         nodes: &Nodes<R>,
     ) {
@@ -134,26 +151,30 @@ impl Sites {
         self.executions += 1;
         match &mut site.state {
             State::Good(early) => early.keep(site.executions, node, args),
-            State::Candidate(candidate) => {
-                if self.looking.spend(candidate.general.size(), FREE, EACH * self.executions) || candidate.fine.is_due()
-                {
-                    candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
-                }
-            }
+            State::Candidate(_) => self.see_fine(number, node, ulps, nodes),
+        }
+    }
+
+    fn see_fine<R: Real>(&mut self, number: usize, node: Handle, ulps: Option<u64>, nodes: &Nodes<R>) {
+        if let State::Candidate(candidate) = &mut self.sites[number].state
+            && (self.looking.spend(candidate.general.size(), FREE, self.executions / EXECUTIONS)
+                || candidate.fine.is_due())
+        {
+            candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
         }
     }
 
     pub fn observe<R: Real>(&mut self, number: usize, node: Handle, verdict: Verdict, mode: Mode, nodes: &Nodes<R>) {
-        if verdict == Verdict::Fine {
-            let args: SmallVec<[f64; MAX_ARITY]> = nodes.args(node).map(|arg| nodes.value(arg)).collect();
-            return self.observe_fine(number, node, &args, None, nodes);
+        if let Verdict::Fine(local) = verdict {
+            let args = [0, 1].map(|number| nodes.arg(node, number).map_or(0.0, |arg| nodes.value(arg)));
+            return self.observe_fine(number, node, args, local, nodes);
         }
         let site = &mut self.sites[number];
         site.executions += 1;
         self.executions += 1;
         match &mut site.state {
             State::Candidate(candidate) => {
-                let has_time = self.looking.spend(candidate.general.size(), FREE, EACH * self.executions);
+                let has_time = self.looking.spend(candidate.general.size(), FREE, self.executions / EXECUTIONS);
                 candidate.observe(node, verdict, has_time, nodes);
             }
             State::Good(early) => {
@@ -181,23 +202,46 @@ impl Sites {
 
 impl Early {
     fn kept(&self) -> impl Iterator<Item = Handle> {
-        let extremes = self.extremes.iter().flatten().flat_map(|e| [e.least.1, e.greatest.1]);
-        self.sampled.iter().copied().chain(extremes)
+        let extremes = self.extremes.iter().flat_map(|extremes| [extremes.least_node, extremes.greatest_node]);
+        self.sampled.iter().copied().chain(extremes.flatten())
     }
 
-    #[inline]
-    fn keep(&mut self, executions: u64, node: Handle, args: &[f64]) {
+    #[inline(always)]
+    fn keep(&mut self, executions: u64, node: Handle, args: [f64; 2]) {
+        let [a, b] = &self.extremes;
+        let is_within = a.holds(args[0]) && b.holds(args[1]);
+        if !is_within || executions.is_power_of_two() {
+            self.keep_this(executions, node, args);
+        }
+    }
+
+    #[cold]
+    fn keep_this(&mut self, executions: u64, node: Handle, args: [f64; 2]) {
         if executions.is_power_of_two() && self.sampled.len() < MAX_SAMPLED {
             self.sampled.push(node);
         }
-        for (value, extremes) in args.iter().zip(&mut self.extremes) {
-            match extremes {
-                None => *extremes = Some(Extremes { least: (*value, node), greatest: (*value, node) }),
-                Some(extremes) if *value < extremes.least.0 => extremes.least = (*value, node),
-                Some(extremes) if *value > extremes.greatest.0 => extremes.greatest = (*value, node),
-                Some(_) => {}
+        for (value, extremes) in args.into_iter().zip(&mut self.extremes) {
+            if value < extremes.least {
+                (extremes.least, extremes.least_node) = (value, Some(node));
+            }
+            if value > extremes.greatest {
+                (extremes.greatest, extremes.greatest_node) = (value, Some(node));
             }
         }
+    }
+}
+
+impl Extremes {
+    #[inline(always)]
+    fn holds(&self, value: f64) -> bool {
+        // NaN is neither less nor greater.
+        !(value < self.least || value > self.greatest)
+    }
+}
+
+impl Default for Extremes {
+    fn default() -> Extremes {
+        Extremes { least: f64::INFINITY, least_node: None, greatest: f64::NEG_INFINITY, greatest_node: None }
     }
 }
 

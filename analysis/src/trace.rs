@@ -56,6 +56,28 @@ enum Slot {
     Number(Type),
 }
 
+/// An argument as it is kept.
+#[derive(Clone, Copy)]
+pub struct Kept {
+    slot: Slot,
+    word: u64,
+}
+
+impl Kept {
+    pub const NONE: Kept = Kept { slot: Slot::None, word: 0 };
+
+    #[inline(always)]
+    pub fn node(handle: Handle) -> Kept {
+        Kept { slot: Slot::Node, word: handle.0.get() as u64 }
+    }
+
+    /// A float of at most eight bytes.
+    #[inline(always)]
+    pub fn leaf(ty: Type, bits: u64, constant: bool) -> Kept {
+        Kept { slot: if constant { Slot::Number(ty) } else { Slot::Data(ty) }, word: bits }
+    }
+}
+
 /// What a new node is made of.
 pub struct Made<R> {
     pub operator: Operator,
@@ -96,6 +118,26 @@ impl<R> Node<R> {
         self.low as u128 | (self.high as u128) << 64
     }
 
+    /// Is that this float, of at most eight bytes?
+    #[inline(always)]
+    pub fn is(&self, bits: u64) -> bool {
+        self.low == bits
+    }
+
+    #[inline(always)]
+    pub fn is_double(&self, bits: u64) -> bool {
+        self.ty == Type::F64 && self.low == bits
+    }
+
+    /// Are these its first bytes, as many of them as there are in eight?
+    #[inline(always)]
+    pub fn begins_with(&self, bits: u64, bytes: usize) -> bool {
+        match bytes {
+            8.. => self.low == bits,
+            _ => (self.low ^ bits) << (64 - 8 * bytes) == 0,
+        }
+    }
+
     pub fn number(&self) -> Number {
         Number::new(self.ty, self.bits())
     }
@@ -108,6 +150,24 @@ impl<R> Node<R> {
 }
 
 impl<R: Real> Node<R> {
+    fn empty() -> Node<R> {
+        Node {
+            real: R::zero(0),
+            ulps: 0,
+            args: [0; MAX_ARITY],
+            low: 0,
+            high: 0,
+            slots: [Slot::None; MAX_ARITY],
+            at: LocationId(0),
+            influences: Influences::NONE,
+            operator: Operator::Cast,
+            ty: Type::F64,
+            digits: 0,
+            direction: Direction::Nearest,
+            leaf: None,
+        }
+    }
+
     /// The float next to the real, rounded as the operation rounds.
     #[inline]
     pub fn rounded(&self) -> u128 {
@@ -132,6 +192,8 @@ pub struct Nodes<R> {
 
 /// They fit into a second-level cache: more are worth their misses only if they are in use.
 const FEW: usize = 1 << 14;
+/// New ones come in such numbers.
+const MORE: usize = 64;
 /// How many times the nodes in use there are room for. Each collection looks at all in use.
 const ROOM: usize = 4;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
@@ -153,75 +215,54 @@ impl<R: Real> Nodes<R> {
     }
 
     /// Makes a node.
-    #[inline(always)]
     pub fn make(&mut self, made: Made<R>, args: &[Term]) -> Handle {
-        let Made { operator, ty, at, influences, bits, real, target, ulps } = made;
-        let mut slots = [Slot::None; MAX_ARITY];
-        let mut words = [0; MAX_ARITY];
-        for (i, arg) in args.iter().enumerate().take(MAX_ARITY) {
-            (slots[i], words[i]) = match arg {
-                Term::Node(handle) => (Slot::Node, handle.0.get() as u64),
-                Term::Leaf(leaf) if leaf.is_short() => {
-                    (if leaf.constant { Slot::Number(leaf.ty) } else { Slot::Data(leaf.ty) }, leaf.bits() as u64)
-                }
-                Term::Leaf(leaf) => (Slot::Node, self.long_leaf(*leaf).0.get() as u64),
+        let mut kept = [Kept::NONE; MAX_ARITY];
+        for (kept, arg) in kept.iter_mut().zip(args) {
+            *kept = match arg {
+                Term::Node(handle) => Kept::node(*handle),
+                Term::Leaf(leaf) if leaf.is_short() => Kept::leaf(leaf.ty, leaf.bits() as u64, leaf.constant),
+                Term::Leaf(leaf) => Kept::node(self.long_leaf(*leaf)),
             };
         }
-        self.place(Node {
-            real,
-            ulps,
-            args: words,
-            low: bits as u64,
-            high: (bits >> 64) as u64,
-            slots,
-            at,
-            influences,
-            operator,
-            ty,
-            digits: target.digits,
-            direction: target.direction,
-            leaf: None,
-        })
+        self.make_of(made, kept)
     }
 
-    #[cold]
     fn long_leaf(&mut self, leaf: Leaf) -> Handle {
-        self.place(Node {
-            real: R::exactly(0, Number::new(leaf.ty, leaf.bits())),
-            ulps: 0,
-            args: [0; MAX_ARITY],
-            low: leaf.bits() as u64,
-            high: (leaf.bits() >> 64) as u64,
-            slots: [Slot::None; MAX_ARITY],
-            at: LocationId(0),
-            influences: Influences::NONE,
-            operator: Operator::Cast,
-            ty: leaf.ty,
-            digits: Target::nearest(leaf.ty).digits,
-            direction: Direction::Nearest,
-            leaf: Some(leaf.constant),
-        })
+        let (real, influences) = (R::exactly(0, Number::new(leaf.ty, leaf.bits())), Influences::NONE);
+        let (operator, ty, at, target) = (Operator::Cast, leaf.ty, LocationId(0), Target::nearest(leaf.ty));
+        let made = Made { operator, ty, at, influences, bits: leaf.bits(), real, target, ulps: 0 };
+        let handle = self.make_of(made, [Kept::NONE; MAX_ARITY]);
+        self.nodes[handle.index()].leaf = Some(leaf.constant);
+        handle
     }
 
+    /// Makes a node. Each field is written where it stays: nodes are large.
     #[inline(always)]
-    fn place(&mut self, node: Node<R>) -> Handle {
-        let at = self.next_free();
-        match self.nodes.get_mut(at) {
-            Some(old) => *old = node,
-            None => self.nodes.push(node),
+    pub fn make_of<const N: usize>(&mut self, made: Made<R>, args: [Kept; N]) -> Handle {
+        let Made { operator, ty, at, influences, bits, real, target, ulps } = made;
+        let index = self.next_free();
+        let node = &mut self.nodes[index];
+        for number in 0..MAX_ARITY {
+            let Kept { slot, word } = if number < N { args[number] } else { Kept::NONE };
+            (node.slots[number], node.args[number]) = (slot, word);
         }
-        Handle::new(at)
+        node.real = real;
+        node.ulps = ulps;
+        (node.low, node.high) = (bits as u64, (bits >> 64) as u64);
+        (node.at, node.influences) = (at, influences);
+        (node.operator, node.ty) = (operator, ty);
+        (node.digits, node.direction) = (target.digits, target.direction);
+        node.leaf = None;
+        Handle::new(index)
     }
 
     /// The next place that was not in use at the last collection, or a new one.
-    #[inline]
+    #[inline(always)]
     fn next_free(&mut self) -> usize {
         let at = self.cursor;
-        if let Some(word) = self.used.get(at / 64) {
-            let free = !word >> (at % 64);
-            if free & 1 == 0 {
-                return self.search_free();
-            }
+        let is_used = self.used.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1);
+        if is_used || at >= self.nodes.len() {
+            return self.search_free();
         }
         self.cursor = at + 1;
         at
@@ -239,6 +280,9 @@ impl<R: Real> Nodes<R> {
             at = (at / 64 + 1) * 64;
         }
         let at = at.min(self.nodes.len());
+        if at == self.nodes.len() {
+            self.nodes.extend((0..MORE).map(|_| Node::empty()));
+        }
         self.cursor = at + 1;
         at
     }

@@ -1,0 +1,568 @@
+//! A block's steps, as far as they are about floats that lie where most floats do, on single floats.
+//!
+//! The values of a block are registers and pieces of memory, with several floats in them, that are taken apart and put together again. What
+//! goes where is known beforehand. So each float that an operation needs gets a *lane*, which is filled where the float comes
+//! from; nothing is done for taking apart and putting together, and nothing for what nobody needs. Whatever is out of the ordinary stays
+//! a step on whole values (`run.rs`): before it its arguments are put together in the frame, after it its result is taken apart.
+
+use crate::influence::Influences;
+use crate::location::LocationId;
+use crate::pair::Pair;
+use crate::program::{self, Index, Step};
+use crate::registers::Registers;
+use crate::shadow::{GRANULES, Part};
+use crate::trace::Kept;
+use fpgrind_ir::{Block, GRANULE, Op, Operator, Type, Value};
+use smallvec::SmallVec;
+
+/// The lane with this number.
+pub type Number = u16;
+
+/// A lane of nothing.
+const NOTHING: Number = 0;
+
+/// The bytes from some granule of a value on, eight if it has as many, and what is known about the float that begins there.
+#[derive(Clone, Copy)]
+pub struct Lane {
+    pub bits: u64,
+    pub part: Part,
+    /// If it begins with a constant: so does the granule that follows.
+    pub wide: bool,
+    /// Is `float` about it?
+    pub is_plain: bool,
+    pub float: Float,
+}
+
+/// A double or a single with nothing special about it, ready to be an argument.
+#[derive(Clone, Copy)]
+pub struct Float {
+    pub real: Pair,
+    pub ulps: u64,
+    pub influences: Influences,
+    pub kept: Kept,
+}
+
+impl Lane {
+    pub const NOTHING: Lane = Lane {
+        bits: 0,
+        part: Part::None,
+        wide: false,
+        is_plain: true,
+        float: Float {
+            real: Pair { hi: 0.0, lo: 0.0, err: 0.0 },
+            ulps: 0,
+            influences: Influences::NONE,
+            kept: Kept::NONE,
+        },
+    };
+
+    /// What it holds, field by field: a lane that is put together elsewhere and moved here makes whoever reads it wait.
+    #[inline(always)]
+    pub fn set(&mut self, bits: u64, part: Part, wide: bool) {
+        self.bits = bits;
+        self.part = part;
+        self.wide = wide;
+    }
+}
+
+/// Four bytes: those of a lane, or the next four.
+#[derive(Clone, Copy)]
+pub struct Granule {
+    pub lane: Number,
+    pub upper: bool,
+    /// A float that begins here and is longer was torn apart.
+    pub room: u8,
+}
+
+#[derive(Clone, Copy)]
+pub enum Word {
+    None,
+    /// The eight or four bytes at a slot of the record.
+    Logged(u16),
+    LoggedShort(u16),
+    Lane(Number),
+    LaneShort(Number),
+}
+
+pub struct Address {
+    pub segment: Word,
+    pub base: Word,
+    pub index: Word,
+    /// The index has 32 bits and a sign.
+    pub narrow: bool,
+    pub scale: u64,
+    pub disp: u64,
+}
+
+/// Where a value of the record comes from, and which of its granules are wanted in the lanes from `to` on.
+#[derive(Clone, Copy)]
+pub struct Input {
+    pub slot: u16,
+    pub bytes: u8,
+    pub wanted: u8,
+    pub to: Number,
+}
+
+/// A sum, product, quotient or root of doubles or singles.
+pub struct Plain {
+    pub operator: Operator,
+    pub args: [Number; 3],
+    pub to: Number,
+    pub at: LocationId,
+    pub site: usize,
+}
+
+pub enum Instr {
+    /// From registers, the first of which has this number.
+    Live(usize, Input),
+    Load(Address, Input),
+    /// A double that is wanted as an argument.
+    LoadDouble(Address, Input),
+    LiveDouble(usize, Input),
+    /// Makes the float that a lane begins with ready to be an argument.
+    Double(Number),
+    Single(Number),
+    Fresh(Input),
+    Const {
+        bits: u64,
+        wide: bool,
+        to: Number,
+    },
+    /// Eight bytes out of two granules.
+    Join([Granule; 2], Number),
+    Doubles(Plain),
+    Singles(Plain),
+    Put {
+        first: usize,
+        from: SmallVec<[Number; GRANULES]>,
+    },
+    Drop {
+        first: usize,
+        count: usize,
+    },
+    Store {
+        addr: Address,
+        ty: Type,
+        from: [Number; GRANULES],
+    },
+    /// The result of an operation on doubles.
+    StoreDouble {
+        addr: Address,
+        from: Number,
+    },
+    /// Into the frame, as the value with this number.
+    Assemble(Index, SmallVec<[Granule; GRANULES]>),
+    Step(Index),
+    /// Out of the frame.
+    TakeApart {
+        value: Index,
+        wanted: u8,
+        to: Number,
+    },
+}
+
+pub struct Lanes {
+    pub instrs: Vec<Instr>,
+    pub count: usize,
+}
+
+/// How a statement is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It only says what is where.
+    Alias,
+    Input,
+    Plain,
+    Output,
+    Step,
+}
+
+/// The granule of a value in which four bytes were defined.
+#[derive(Clone, Copy)]
+struct Source {
+    value: Index,
+    granule: u8,
+    room: u8,
+}
+
+impl Lanes {
+    /// The steps are those of the block's statements.
+    pub fn new(block: &Block, steps: &[Step]) -> Lanes {
+        // What a function returns changes a value that was there before; and so many lanes have no numbers.
+        let is_odd = |step: &Step| matches!(step, Step::Enter { .. } | Step::Leave { .. });
+        let all_odd = steps.iter().any(is_odd) || steps.len() * (GRANULES + 3) > Number::MAX as usize;
+        let kind = |step: &Step| if all_odd { Kind::Step } else { kind(step) };
+        let kinds: Vec<Kind> = steps.iter().map(kind).collect();
+        let sources = sources(block, &kinds);
+        let mut maker = Maker {
+            block,
+            steps,
+            wanted: vec![0; steps.len()],
+            in_frame: vec![false; steps.len()],
+            as_double: vec![false; steps.len()],
+            lanes: vec![NOTHING; steps.len()],
+            ready: vec![None],
+            is_assembled: vec![false; steps.len()],
+            kinds,
+            sources,
+            next: NOTHING + 1,
+            instrs: Vec::new(),
+        };
+        (0..steps.len()).rev().for_each(|index| maker.want(index));
+        (0..steps.len()).for_each(|index| maker.emit(index));
+        Lanes { instrs: maker.instrs, count: maker.next as usize }
+    }
+}
+
+fn kind(step: &Step) -> Kind {
+    let is_common = |ty: Type| matches!(ty, Type::F32 | Type::F64 | Type::B32 | Type::B64 | Type::B128);
+    match step {
+        Step::Extract { ty, .. } if is_common(*ty) => Kind::Alias,
+        Step::Concat { parts } if parts.iter().all(|(_, ty)| is_common(*ty)) => Kind::Alias,
+        Step::Live { place, ty, .. } if is_common(*ty) && Registers::fixed(*place, ty.bytes()).is_some() => Kind::Input,
+        Step::Load { ty, .. } | Step::Fresh { ty, .. } | Step::Const { ty, .. } if is_common(*ty) => Kind::Input,
+        Step::Apply { is_plain: true, site: Some(_), .. } => Kind::Plain,
+        Step::Put { place, ty, .. } if is_common(*ty) && Registers::fixed(*place, ty.bytes()).is_some() => Kind::Output,
+        Step::Drop { place, bytes } if Registers::fixed(*place, *bytes).is_some() => Kind::Output,
+        Step::Store { ty, .. } if is_common(*ty) => Kind::Output,
+        _ => Kind::Step,
+    }
+}
+
+/// Of each value, where its granules were defined.
+fn sources(block: &Block, kinds: &[Kind]) -> Vec<SmallVec<[Source; GRANULES]>> {
+    let mut all: Vec<SmallVec<[Source; GRANULES]>> = Vec::with_capacity(kinds.len());
+    for (value, (stmt, kind)) in block.stmts.iter().zip(kinds).enumerate() {
+        let take = |from: Value, granule: usize, ty: Type| {
+            let taken: SmallVec<[Source; GRANULES]> = (0..ty.granules())
+                .filter_map(|i| {
+                    let source = all[from.index()].get(granule + i)?;
+                    Some(Source { room: source.room.min((ty.bytes() - GRANULE * i) as u8), ..*source })
+                })
+                .collect();
+            taken
+        };
+        let ty = stmt.ty.unwrap_or(Type::Flags);
+        let mut sources = SmallVec::new();
+        match &stmt.op {
+            Op::Extract { from, granule } if *kind == Kind::Alias => sources = take(*from, *granule as usize, ty),
+            Op::Concat { parts } if *kind == Kind::Alias => {
+                for part in parts {
+                    sources.extend(take(*part, 0, block.type_of(*part).unwrap_or(Type::Flags)));
+                }
+            }
+            _ => sources.extend((0..ty.granules()).map(|granule| Source {
+                value,
+                granule: granule as u8,
+                room: (ty.bytes() - GRANULE * granule) as u8,
+            })),
+        }
+        all.push(sources);
+    }
+    all
+}
+
+struct Maker<'a> {
+    block: &'a Block,
+    steps: &'a [Step],
+    kinds: Vec<Kind>,
+    sources: Vec<SmallVec<[Source; GRANULES]>>,
+    /// The granules of each value that are wanted in lanes; whether it is wanted in the frame.
+    wanted: Vec<u8>,
+    in_frame: Vec<bool>,
+    /// Whether its first float is wanted as a double.
+    as_double: Vec<bool>,
+    /// The first lane of each value.
+    lanes: Vec<Number>,
+    /// As what the float that a lane begins with is ready to be an argument.
+    ready: Vec<Option<Type>>,
+    is_assembled: Vec<bool>,
+    next: Number,
+    instrs: Vec<Instr>,
+}
+
+impl Maker<'_> {
+    /// Says what a statement wants, if it is wanted itself. Those behind it have done so.
+    fn want(&mut self, index: Index) {
+        if !self.is_wanted(index) {
+            return;
+        }
+        let steps = self.steps;
+        match (&steps[index], self.kinds[index]) {
+            (_, Kind::Alias) => self.want_granules(index),
+            (Step::Load { addr, .. }, Kind::Input) => self.want_address(addr),
+            (_, Kind::Input) => {}
+            (Step::Apply { args, ty, .. }, Kind::Plain) => args.iter().for_each(|arg| self.want_float(*arg, *ty)),
+            (Step::Put { value, .. }, Kind::Output) => self.want_granules(*value),
+            (Step::Store { addr, value, .. }, Kind::Output) => {
+                self.want_address(addr);
+                self.want_granules(*value);
+            }
+            _ => self.each_use(index, |maker, value| {
+                maker.in_frame[value] = true;
+                maker.want_granules(value);
+            }),
+        }
+        // Who is put together in the frame needs all its lanes.
+        if self.in_frame[index] && self.kinds[index] != Kind::Step {
+            self.want_granules(index);
+        }
+    }
+
+    /// An operation is looked at whether its result is used or not.
+    fn is_wanted(&self, index: Index) -> bool {
+        let op = &self.block.stmts[index].op;
+        op.has_effect() || matches!(op, Op::Apply { .. }) || self.wanted[index] != 0 || self.in_frame[index]
+    }
+
+    /// The values that a step uses. (What a part of an address has moved by is in the address already.)
+    fn each_use(&mut self, index: Index, mut with: impl FnMut(&mut Self, Index)) {
+        let block = self.block;
+        block.stmts[index].for_each_use(&mut |value| {
+            with(self, value.index());
+            if let Op::Advance { from, .. } = block.stmts[value.index()].op {
+                with(self, from.index());
+            }
+        });
+    }
+
+    fn want_granules(&mut self, value: Index) {
+        for source in &self.sources[value] {
+            self.wanted[source.value] |= 1 << source.granule;
+        }
+    }
+
+    fn want_float(&mut self, value: Index, ty: Type) {
+        let Some(first) = self.sources[value].first().copied() else { return };
+        self.wanted[first.value] |= 1 << first.granule;
+        self.as_double[first.value] |= ty == Type::F64 && first.granule == 0;
+        if let Some(second) = self.sources[value].get(1).filter(|_| ty.bytes() > GRANULE)
+            && !is_next(&first, second)
+        {
+            self.wanted[second.value] |= 1 << second.granule;
+        }
+    }
+
+    fn want_address(&mut self, addr: &program::Address) {
+        let parts = [addr.segment, addr.base, addr.index.as_ref().map(|scaled| scaled.index)];
+        for value in parts.into_iter().flatten() {
+            if self.logged(value).is_none() && !matches!(self.steps[value], Step::Const { .. }) {
+                self.want_granules(value);
+            }
+        }
+    }
+
+    /// Where the record has the value as it is.
+    fn logged(&self, value: Index) -> Option<Word> {
+        match &self.steps[value] {
+            Step::Live { ty, slot, .. } | Step::Fresh { ty, slot } | Step::Load { ty, slot, .. } => match ty.bytes() {
+                8 => Some(Word::Logged(slot.0)),
+                4 => Some(Word::LoggedShort(slot.0)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn emit(&mut self, index: Index) {
+        let (wanted, steps) = (self.wanted[index], self.steps);
+        if !self.is_wanted(index) {
+            return;
+        }
+        match (&steps[index], self.kinds[index]) {
+            (_, Kind::Alias) => {}
+            (step, Kind::Input) => self.emit_input(index, step),
+            (Step::Apply { operator, args, ty, at, site: Some(site), .. }, Kind::Plain) => {
+                let mut lanes = [NOTHING; 3];
+                for (lane, arg) in lanes.iter_mut().zip(args) {
+                    *lane = self.argument(*arg, *ty);
+                }
+                let to = self.new_lanes(index, 1);
+                self.ready[to as usize] = Some(*ty);
+                let plain = Plain { operator: *operator, args: lanes, to, at: *at, site: *site };
+                self.instrs.push(if *ty == Type::F64 { Instr::Doubles(plain) } else { Instr::Singles(plain) });
+            }
+            (Step::Put { place, ty, value }, Kind::Output) => {
+                let Some(places) = Registers::fixed(*place, ty.bytes()) else { return };
+                let from = (0..places.len()).map(|granule| self.part(*value, granule)).collect();
+                self.instrs.push(Instr::Put { first: places.start, from });
+            }
+            (Step::Drop { place, bytes }, Kind::Output) => {
+                let Some(places) = Registers::fixed(*place, *bytes) else { return };
+                self.instrs.push(Instr::Drop { first: places.start, count: places.len() });
+            }
+            (Step::Store { addr, ty, value }, Kind::Output) => {
+                let from = std::array::from_fn(|granule| self.part(*value, granule));
+                let addr = self.address(addr);
+                let is_result =
+                    ty.bytes() == 8 && self.ready[from[0] as usize] == Some(Type::F64) && self.is_result(*value);
+                self.instrs.push(match is_result {
+                    true => Instr::StoreDouble { addr, from: from[0] },
+                    false => Instr::Store { addr, ty: *ty, from },
+                });
+            }
+            (step, _) => {
+                self.each_use(index, |maker, value| maker.assemble(value));
+                if !matches!(step, Step::Nothing) {
+                    self.instrs.push(Instr::Step(index));
+                }
+                if wanted != 0 {
+                    let to = self.new_lanes(index, GRANULES);
+                    self.instrs.push(Instr::TakeApart { value: index, wanted, to });
+                }
+            }
+        }
+    }
+
+    fn emit_input(&mut self, index: Index, step: &Step) {
+        let wanted = self.wanted[index];
+        if wanted == 0 {
+            return;
+        }
+        let to = self.new_lanes(index, GRANULES);
+        let is_double = wanted == 1 && self.as_double[index] && self.block.stmts[index].ty.map(Type::bytes) == Some(8);
+        if is_double && matches!(step, Step::Live { .. } | Step::Load { .. }) {
+            self.ready[to as usize] = Some(Type::F64);
+        }
+        let input = |ty: &Type, slot: u16| Input { slot, bytes: ty.bytes() as u8, wanted, to };
+        match step {
+            Step::Live { place, ty, slot } => {
+                let Some(places) = Registers::fixed(*place, ty.bytes()) else { return };
+                let input = input(ty, slot.0);
+                self.instrs.push(match is_double {
+                    true => Instr::LiveDouble(places.start, input),
+                    false => Instr::Live(places.start, input),
+                });
+            }
+            Step::Load { addr, ty, slot } => {
+                let (addr, input) = (self.address(addr), input(ty, slot.0));
+                self.instrs.push(match is_double {
+                    true => Instr::LoadDouble(addr, input),
+                    false => Instr::Load(addr, input),
+                });
+            }
+            Step::Fresh { ty, slot } => self.instrs.push(Instr::Fresh(input(ty, slot.0))),
+            Step::Const { bits, ty } => {
+                for granule in (0..ty.granules()).filter(|granule| wanted >> granule & 1 == 1) {
+                    let bits = (bits >> (8 * GRANULE * granule)) as u64;
+                    let wide = granule + 1 < ty.granules();
+                    let bits = if wide { bits } else { bits as u32 as u64 };
+                    self.instrs.push(Instr::Const { bits, wide, to: to + granule as Number });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn new_lanes(&mut self, value: Index, count: usize) -> Number {
+        let first = self.next;
+        self.next += count as Number;
+        self.ready.resize(self.next as usize, None);
+        self.lanes[value] = first;
+        first
+    }
+
+    /// Puts a value together in the frame, if it is not there.
+    fn assemble(&mut self, value: Index) {
+        if self.kinds[value] != Kind::Step && !std::mem::replace(&mut self.is_assembled[value], true) {
+            let granules = (0..self.sources[value].len()).map(|granule| self.granule(value, granule)).collect();
+            self.instrs.push(Instr::Assemble(value, granules));
+        }
+    }
+
+    fn granule(&self, value: Index, granule: usize) -> Granule {
+        let Some(source) = self.sources[value].get(granule) else {
+            return Granule { lane: NOTHING, upper: false, room: 0 };
+        };
+        let lane = self.lanes[source.value];
+        match self.kinds[source.value] {
+            // All of it is in one lane.
+            Kind::Plain => Granule { lane, upper: source.granule == 1, room: source.room },
+            _ => Granule { lane: lane + source.granule as Number, upper: false, room: source.room },
+        }
+    }
+
+    /// The lane of the first eight bytes of a value.
+    fn double(&mut self, value: Index) -> Number {
+        let granules = [0, 1].map(|granule| self.granule(value, granule));
+        match self.sources[value][..] {
+            [first, second, ..] if is_next(&first, &second) && !granules[0].upper => granules[0].lane,
+            _ => self.join(granules),
+        }
+    }
+
+    /// A lane that begins with the first four bytes of a value.
+    fn single(&mut self, value: Index) -> Number {
+        let granule = self.granule(value, 0);
+        if granule.upper {
+            self.join([granule, Granule { lane: NOTHING, upper: false, room: 0 }])
+        } else {
+            granule.lane
+        }
+    }
+
+    /// The lane of a value that an operation on floats of this type has as an argument.
+    fn argument(&mut self, value: Index, ty: Type) -> Number {
+        let is_double = ty == Type::F64;
+        let mut lane = if is_double { self.double(value) } else { self.single(value) };
+        if self.ready[lane as usize].is_some_and(|ready| ready != ty) {
+            lane = self.join([0, 1].map(|granule| self.granule(value, granule)));
+        }
+        if self.ready[lane as usize].is_none() {
+            self.ready[lane as usize] = Some(ty);
+            self.instrs.push(if is_double { Instr::Double(lane) } else { Instr::Single(lane) });
+        }
+        lane
+    }
+
+    /// Is it the result of a plain operation, whole?
+    fn is_result(&self, value: Index) -> bool {
+        self.sources[value].first().is_some_and(|source| self.kinds[source.value] == Kind::Plain)
+    }
+
+    /// A lane that knows what is known about the float that begins at a granule, and no more.
+    fn part(&mut self, value: Index, granule: usize) -> Number {
+        let Some(source) = self.sources[value].get(granule).copied() else { return NOTHING };
+        let bytes = self.block.stmts[source.value].ty.map_or(0, Type::bytes);
+        let granule = self.granule(value, granule);
+        match granule.upper {
+            true => NOTHING,
+            false if source.room as usize == bytes - GRANULE * source.granule as usize => granule.lane,
+            false => self.join([granule, Granule { lane: NOTHING, upper: false, room: 0 }]),
+        }
+    }
+
+    fn join(&mut self, granules: [Granule; 2]) -> Number {
+        let to = self.next;
+        self.next += 1;
+        self.ready.push(None);
+        self.instrs.push(Instr::Join(granules, to));
+        to
+    }
+
+    fn address(&mut self, addr: &program::Address) -> Address {
+        let mut disp = addr.disp;
+        let mut word = |value: Option<Index>, scale: u64, narrow: bool| match value {
+            None => Word::None,
+            Some(value) => match (self.logged(value), &self.steps[value]) {
+                (Some(word), _) => word,
+                (None, Step::Const { bits, .. }) => {
+                    let bits = if narrow { *bits as i32 as u64 } else { *bits as u64 };
+                    disp = disp.wrapping_add(bits.wrapping_mul(scale));
+                    Word::None
+                }
+                _ if self.sources[value].len() > 1 => Word::Lane(self.double(value)),
+                _ => Word::LaneShort(self.single(value)),
+            },
+        };
+        let (segment, base) = (word(addr.segment, 1, false), word(addr.base, 1, false));
+        let (scale, narrow) = addr.index.as_ref().map_or((0, false), |scaled| (scaled.scale, scaled.narrow));
+        let index = word(addr.index.as_ref().map(|scaled| scaled.index), scale, narrow);
+        Address { segment, base, index, narrow, scale, disp }
+    }
+}
+
+/// Does the lane of the one end with the other?
+fn is_next(first: &Source, second: &Source) -> bool {
+    first.value == second.value && first.granule + 1 == second.granule
+}
