@@ -257,7 +257,7 @@ fn plans() -> impl Strategy<Value = Vec<Plan>> {
 
 fn replaced(plan: &Plan, part: Plan, path: u32) -> Plan {
     match plan {
-        Plan::Op(operator, args) if path % 4 != 0 => {
+        Plan::Op(operator, args) if !path.is_multiple_of(4) => {
             let mut args = args.clone();
             let at = (path / 4) as usize % args.len();
             args[at] = replaced(&args[at], part, path / 8);
@@ -339,7 +339,7 @@ proptest! {
         let trees: Vec<Tree> = plans.iter().map(Plan::tree).collect();
         let mut others: Vec<Tree> = trees.iter().chain(&trees).copied().collect();
         others.rotate_left(order as usize % trees.len());
-        if order % 2 == 0 {
+        if order.is_multiple_of(2) {
             others.reverse();
         }
         prop_assert_eq!(expression(&trees), expression(&others));

@@ -182,7 +182,7 @@ mod tests {
                 prop_assert!(sets.members(with).len() >= sets.members(x).len());
                 prop_assert!(sets.members(union).len() >= sets.members(x).len().max(sets.members(y).len()));
                 // Nor does it depend on what was remembered.
-                if one % 8 == 0 {
+                if one.is_multiple_of(8) {
                     sets.unions.clear();
                 }
                 prop_assert_eq!(sets.union(y, x), union);

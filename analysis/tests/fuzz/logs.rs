@@ -157,8 +157,8 @@ impl Record {
         };
         let (number, length) = lengths[block.index(lengths.len())];
         let header = [number, 0].map(u32::to_le_bytes).concat();
-        // A little more in the last places of floats, and other addresses.
-        let words = words.iter().cycle().map(|word| word.wrapping_add(round.wrapping_mul(8)).to_le_bytes());
+        // A little more in floats, and addresses on the next page.
+        let words = words.iter().cycle().map(|word| word.wrapping_add(round.wrapping_mul(0x1008)).to_le_bytes());
         header.into_iter().chain(words.flatten()).take(length).collect()
     }
 }
