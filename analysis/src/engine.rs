@@ -124,6 +124,10 @@ impl<R: Real> Running<'_, R> {
                 Instr::Const { bits, wide, to } => {
                     lanes[*to as usize].set(*bits, Part::Constant(*bits as u32), *wide);
                 }
+                Instr::Copy(from, to) => {
+                    let Lane { bits, part, wide, .. } = lanes[*from as usize];
+                    lanes[*to as usize].set(bits, part, wide);
+                }
                 Instr::Join(granules, to) => join(granules, *to, &mut lanes, &self.books.operations.nodes),
                 Instr::Put { first, from } => {
                     let parts = self.thread.registers.parts();
@@ -136,7 +140,8 @@ impl<R: Real> Running<'_, R> {
                 }
                 Instr::Store { addr, ty, from } => {
                     let address = address(addr, record, &lanes);
-                    let parts = from.map(|lane| lanes[lane as usize].part);
+                    let part = |granule: usize| lanes[from[granule] as usize].part;
+                    let parts = [part(0), part(1), part(2), part(3)];
                     let nodes = &self.books.operations.nodes;
                     if !self.process.memory.store_within_page(address, *ty, &parts, nodes) {
                         self.process.memory.store(address, *ty, &Value { bits: 0, parts }, nodes);
@@ -168,26 +173,20 @@ impl<R: Real> Running<'_, R> {
     fn plain<F: plain::Plain>(&mut self, plain: &Plain, lanes: &mut [Lane]) {
         let operations = &mut self.books.operations;
         let (place, mode) = ((plain.at, plain.site), self.thread.mode);
-        let [a, b, c] = plain.args.map(|lane| &lanes[lane as usize]);
-        let none = &Lane::NOTHING;
+        let ([a, b, c], to) = (plain.args, plain.to);
+        let (a, b, c) = (Some(a), Some(b), Some(c));
         // Each has code of its own.
-        let done = match plain.operator {
-            _ if !mode.is_plain() => None,
-            Operator::Add => operations.plain::<F>(Operator::Add, [a, b, none], place, mode),
-            Operator::Sub => operations.plain::<F>(Operator::Sub, [a, b, none], place, mode),
-            Operator::Mul => operations.plain::<F>(Operator::Mul, [a, b, none], place, mode),
-            Operator::Div => operations.plain::<F>(Operator::Div, [a, b, none], place, mode),
-            Operator::Fma => operations.plain::<F>(Operator::Fma, [a, b, c], place, mode),
-            _ => operations.plain::<F>(Operator::Sqrt, [a, none, none], place, mode),
+        let is_done = match plain.operator {
+            _ if !mode.is_plain() => false,
+            Operator::Add => operations.plain::<F>(Operator::Add, lanes, [a, b, None], to, place, mode),
+            Operator::Sub => operations.plain::<F>(Operator::Sub, lanes, [a, b, None], to, place, mode),
+            Operator::Mul => operations.plain::<F>(Operator::Mul, lanes, [a, b, None], to, place, mode),
+            Operator::Div => operations.plain::<F>(Operator::Div, lanes, [a, b, None], to, place, mode),
+            Operator::Fma => operations.plain::<F>(Operator::Fma, lanes, [a, b, c], to, place, mode),
+            _ => operations.plain::<F>(Operator::Sqrt, lanes, [a, None, None], to, place, mode),
         };
-        match done {
-            Some((bits, node, float)) => {
-                let lane = &mut lanes[plain.to as usize];
-                lane.set(bits, Part::Shadow(node), false);
-                lane.is_plain = true;
-                lane.float = float;
-            }
-            None => self.out_of_the_ordinary::<F>(plain, lanes),
+        if !is_done {
+            self.out_of_the_ordinary::<F>(plain, lanes);
         }
     }
 

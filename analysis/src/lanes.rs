@@ -11,7 +11,7 @@ use crate::pair::Pair;
 use crate::program::{self, Index, Step};
 use crate::registers::Registers;
 use crate::shadow::{GRANULES, Part};
-use crate::trace::Kept;
+use crate::trace::Slot;
 use fpgrind_ir::{Block, GRANULE, Op, Operator, Type, Value};
 use smallvec::SmallVec;
 
@@ -39,7 +39,22 @@ pub struct Float {
     pub real: Pair,
     pub ulps: u64,
     pub influences: Influences,
-    pub kept: Kept,
+    /// How it is kept as an argument.
+    pub slot: Slot,
+    pub word: u64,
+}
+
+impl Float {
+    #[inline(always)]
+    pub fn set(&mut self, real: Pair, ulps: u64, influences: Influences, (slot, word): (Slot, u64)) {
+        self.real.hi = real.hi;
+        self.real.lo = real.lo;
+        self.real.err = real.err;
+        self.ulps = ulps;
+        self.influences = influences;
+        self.slot = slot;
+        self.word = word;
+    }
 }
 
 impl Lane {
@@ -52,11 +67,12 @@ impl Lane {
             real: Pair { hi: 0.0, lo: 0.0, err: 0.0 },
             ulps: 0,
             influences: Influences::NONE,
-            kept: Kept::NONE,
+            slot: Slot::None,
+            word: 0,
         },
     };
 
-    /// What it holds, field by field: a lane that is put together elsewhere and moved here makes whoever reads it wait.
+    /// What it holds, field by field: a lane that is put together elsewhere and moved here makes the CPU wait.
     #[inline(always)]
     pub fn set(&mut self, bits: u64, part: Part, wide: bool) {
         self.bits = bits;
@@ -128,6 +144,8 @@ pub enum Instr {
         wide: bool,
         to: Number,
     },
+    /// For floats of two types that begin at the same place.
+    Copy(Number, Number),
     /// Eight bytes out of two granules.
     Join([Granule; 2], Number),
     Doubles(Plain),
@@ -506,7 +524,9 @@ impl Maker<'_> {
         let is_double = ty == Type::F64;
         let mut lane = if is_double { self.double(value) } else { self.single(value) };
         if self.ready[lane as usize].is_some_and(|ready| ready != ty) {
-            lane = self.join([0, 1].map(|granule| self.granule(value, granule)));
+            let copy = self.new_lane();
+            self.instrs.push(Instr::Copy(lane, copy));
+            lane = copy;
         }
         if self.ready[lane as usize].is_none() {
             self.ready[lane as usize] = Some(ty);
@@ -533,11 +553,15 @@ impl Maker<'_> {
     }
 
     fn join(&mut self, granules: [Granule; 2]) -> Number {
-        let to = self.next;
-        self.next += 1;
-        self.ready.push(None);
+        let to = self.new_lane();
         self.instrs.push(Instr::Join(granules, to));
         to
+    }
+
+    fn new_lane(&mut self) -> Number {
+        self.ready.push(None);
+        self.next += 1;
+        self.next - 1
     }
 
     fn address(&mut self, addr: &program::Address) -> Address {

@@ -14,7 +14,7 @@ use crate::native;
 use crate::number::Number;
 use crate::real::Real;
 use crate::site::{SiteKey, Sites, Verdict};
-use crate::trace::{Args, Leaf, Made, Nodes, Term};
+use crate::trace::{Args, Handle, Leaf, Made, Nodes, Term};
 use crate::{Config, RealKind};
 use fpgrind_ir::{MAX_ARITY, Operator, Outcome, Type};
 use smallvec::SmallVec;
@@ -89,11 +89,11 @@ impl<R: Real> Operations<R> {
     /// Makes room for new values. No value may be held but by the guests and the sites.
     pub fn collect(&mut self, guests: &Guests) {
         let (sites, strays) = (&self.sites, &self.strays);
-        self.nodes.collect(|root| {
+        let roots = |root: &mut dyn FnMut(Handle)| {
             guests.each_root(root);
-            sites.each_root(root);
             strays.each_root(root);
-        });
+        };
+        self.nodes.collect(roots, |root| sites.each_root(root));
     }
 
     pub fn precision(&self) -> u32 {

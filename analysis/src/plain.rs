@@ -7,7 +7,7 @@ use crate::dd::{DoubleDouble, is_near_tie};
 use crate::error;
 use crate::findings::CauseKind;
 use crate::influence::Influences;
-use crate::lanes::{Float, Lane};
+use crate::lanes::{Float, Lane, Number};
 use crate::location::LocationId;
 use crate::mode::{MXCSR_MATTERS, Mode, Target};
 use crate::operation::Operations;
@@ -15,7 +15,7 @@ use crate::pair::Pair;
 use crate::real::Real;
 use crate::shadow::Part;
 use crate::site::Verdict;
-use crate::trace::{Handle, Kept, Leaf, Made, Nodes, Term};
+use crate::trace::{Handle, Leaf, Made, Nodes, Slot, Term};
 use fpgrind_ir::{Operator, Type};
 
 /// Formats of the common case.
@@ -117,12 +117,7 @@ impl Lane {
         let value = F::value(bits);
         // It may be a magic number.
         self.is_plain = R::HAS_PAIRS && !(constant && value.abs() >= 4e6);
-        self.float = Float {
-            real: Pair::double(value),
-            ulps: 0,
-            influences: Influences::NONE,
-            kept: Kept::leaf(ty, bits, constant),
-        };
+        self.float.set(Pair::double(value), 0, Influences::NONE, Slot::leaf(ty, bits, constant));
     }
 
     #[inline(always)]
@@ -132,52 +127,52 @@ impl Lane {
         let is_special = matches!(node.operator, Operator::Cast | Operator::Neg);
         let real = node.real.as_pair().filter(|_| !is_special);
         self.is_plain = real.is_some();
-        self.float = Float {
-            real: real.unwrap_or(Pair::double(0.0)),
-            ulps: node.ulps,
-            influences: node.influences,
-            kept: Kept::node(handle),
-        };
+        self.float.set(real.unwrap_or(Pair::double(0.0)), node.ulps, node.influences, Slot::node(handle));
     }
 }
 
 impl<R: Real> Operations<R> {
-    /// The result of an operation, if that is the common case. Arguments that it does not have are nothing.
+    /// Does the operation, if that is the common case: says whether it was.
     #[inline(always)]
     pub fn plain<F: Plain>(
         &mut self,
         operator: Operator,
-        [a, b, c]: [&Lane; 3],
+        lanes: &mut [Lane],
+        [a, b, c]: [Option<Number>; 3],
+        to: Number,
         (at, site): (LocationId, usize),
         mode: Mode,
-    ) -> Option<(u64, Handle, Float)> {
+    ) -> bool {
+        let lane = |number: Option<Number>| number.map_or(&Lane::NOTHING, |number| &lanes[number as usize]);
+        let (a, b, c) = (lane(a), lane(b), lane(c));
         if !(a.is_plain && b.is_plain && c.is_plain) {
-            return None;
+            return false;
         }
         let native = F::apply(operator, [a.bits, b.bits, c.bits]);
         let [x, y, z] = [&a.float, &b.float, &c.float];
         let real = match operator {
-            Operator::Sqrt => Pair::compute(operator, &[x.real])?,
-            Operator::Fma => Pair::compute(operator, &[x.real, y.real, z.real])?,
-            _ => Pair::compute(operator, &[x.real, y.real])?,
+            Operator::Sqrt => Pair::compute(operator, &[x.real]),
+            Operator::Fma => Pair::compute(operator, &[x.real, y.real, z.real]),
+            _ => Pair::compute(operator, &[x.real, y.real]),
         };
-        let rounded = F::rounded(real)?;
+        let Some(real) = real else { return false };
+        let Some(rounded) = F::rounded(real) else { return false };
         if F::is_nan(native) {
-            return None;
+            return false;
         }
         let ulps = distance::<F>(native, rounded);
-        let local = match x.ulps | y.ulps | z.ulps {
-            0 => ulps,
-            _ => distance::<F>(
-                F::apply(operator, [F::rounded(x.real)?, F::rounded(y.real)?, F::rounded(z.real)?]),
-                rounded,
-            ),
-        };
+        let mut local = ulps;
+        if x.ulps | y.ulps | z.ulps != 0 {
+            let (Some(x), Some(y), Some(z)) = (F::rounded(x.real), F::rounded(y.real), F::rounded(z.real)) else {
+                return false;
+            };
+            local = distance::<F>(F::apply(operator, [x, y, z]), rounded);
+        }
         let mut is_wrong = self.is_error(local);
         let mut shown = Some(local);
         if !real.is_settled_double() && self.settles && self.is_error(local.saturating_add(F::doubt(real))) {
             if self.has_time() || !self.sites.passes_over_doubt(site) {
-                return None;
+                return false;
             }
             // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
             if !self.sites.is_candidate(site) {
@@ -200,7 +195,12 @@ impl<R: Real> Operations<R> {
         let (ty, target) = (F::TARGET.ty, F::TARGET);
         let shadow = R::of_pair(real, self.precision());
         let made = Made { operator, ty, at, influences, bits: native as u128, real: shadow, target, ulps };
-        let node = self.nodes.make_of(made, [x.kept, y.kept, z.kept]);
+        let node = self.nodes.make_of(made, [x.slot, y.slot, z.slot, Slot::None], [x.word, y.word, z.word, 0]);
+        let args = [F::value(a.bits), F::value(b.bits)];
+        let result = &mut lanes[to as usize];
+        result.set(native, Part::Shadow(node), false);
+        result.is_plain = true;
+        result.float.set(real, ulps, influences, Slot::node(node));
         if self.is_error(ulps) {
             self.strays.note(ty, native as u128, node);
         }
@@ -208,9 +208,9 @@ impl<R: Real> Operations<R> {
             let verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
             self.sites.observe(site, node, verdict, mode, &self.nodes);
         } else {
-            self.sites.observe_fine(site, node, [F::value(a.bits), F::value(b.bits)], shown, &self.nodes);
+            self.sites.observe_fine(site, node, args, shown, &self.nodes);
         }
-        Some((native, node, Float { real, ulps, influences, kept: Kept::node(node) }))
+        true
     }
 }
 

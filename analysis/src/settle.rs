@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// Operations that are done again, at most: those nearest to the result; and more if that was not enough. Further away, what is known of
+/// Operations that are done again, at most: those nearest to the result; and more if that was not enough and there is time. Further away, what is known of
 /// a value is taken to be exact: its doubt is in the last of some hundred bits, and goes away where the same value is subtracted.
 const MOST: [usize; 3] = [48, 400, 3000];
 
@@ -47,7 +47,7 @@ impl<R: Real> Operations<R> {
                 let [seems, may_be] = [&seems, &may_be].map(|again| again.result.rounded(target));
                 error::ulps(target.ty, seems, may_be) <= 1
             };
-            if is_settled || near.nodes.len() < most || most == MOST[MOST.len() - 1] {
+            if is_settled || near.nodes.len() < most || most == MOST[MOST.len() - 1] || !self.has_time() {
                 self.unsettled += !is_settled as u64;
                 // What was found out is kept: the next doubt may be about something near.
                 for (node, value) in seems.values {

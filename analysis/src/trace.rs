@@ -49,32 +49,24 @@ pub type Args = SmallVec<[Term; MAX_ARITY]>;
 
 /// How an argument is kept in a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Slot {
+pub enum Slot {
     None,
     Node,
     Data(Type),
     Number(Type),
 }
 
-/// An argument as it is kept.
-#[derive(Clone, Copy)]
-pub struct Kept {
-    slot: Slot,
-    word: u64,
-}
-
-impl Kept {
-    pub const NONE: Kept = Kept { slot: Slot::None, word: 0 };
-
+impl Slot {
+    /// How a node is kept, and what is kept of it.
     #[inline(always)]
-    pub fn node(handle: Handle) -> Kept {
-        Kept { slot: Slot::Node, word: handle.0.get() as u64 }
+    pub fn node(handle: Handle) -> (Slot, u64) {
+        (Slot::Node, handle.0.get() as u64)
     }
 
-    /// A float of at most eight bytes.
+    /// The same of a float of at most eight bytes.
     #[inline(always)]
-    pub fn leaf(ty: Type, bits: u64, constant: bool) -> Kept {
-        Kept { slot: if constant { Slot::Number(ty) } else { Slot::Data(ty) }, word: bits }
+    pub fn leaf(ty: Type, bits: u64, constant: bool) -> (Slot, u64) {
+        (if constant { Slot::Number(ty) } else { Slot::Data(ty) }, bits)
     }
 }
 
@@ -216,36 +208,34 @@ impl<R: Real> Nodes<R> {
 
     /// Makes a node.
     pub fn make(&mut self, made: Made<R>, args: &[Term]) -> Handle {
-        let mut kept = [Kept::NONE; MAX_ARITY];
-        for (kept, arg) in kept.iter_mut().zip(args) {
-            *kept = match arg {
-                Term::Node(handle) => Kept::node(*handle),
-                Term::Leaf(leaf) if leaf.is_short() => Kept::leaf(leaf.ty, leaf.bits() as u64, leaf.constant),
-                Term::Leaf(leaf) => Kept::node(self.long_leaf(*leaf)),
+        let (mut slots, mut words) = ([Slot::None; MAX_ARITY], [0; MAX_ARITY]);
+        for (i, arg) in args.iter().enumerate().take(MAX_ARITY) {
+            (slots[i], words[i]) = match arg {
+                Term::Node(handle) => Slot::node(*handle),
+                Term::Leaf(leaf) if leaf.is_short() => Slot::leaf(leaf.ty, leaf.bits() as u64, leaf.constant),
+                Term::Leaf(leaf) => Slot::node(self.long_leaf(*leaf)),
             };
         }
-        self.make_of(made, kept)
+        self.make_of(made, slots, words)
     }
 
     fn long_leaf(&mut self, leaf: Leaf) -> Handle {
         let (real, influences) = (R::exactly(0, Number::new(leaf.ty, leaf.bits())), Influences::NONE);
         let (operator, ty, at, target) = (Operator::Cast, leaf.ty, LocationId(0), Target::nearest(leaf.ty));
         let made = Made { operator, ty, at, influences, bits: leaf.bits(), real, target, ulps: 0 };
-        let handle = self.make_of(made, [Kept::NONE; MAX_ARITY]);
+        let handle = self.make_of(made, [Slot::None; MAX_ARITY], [0; MAX_ARITY]);
         self.nodes[handle.index()].leaf = Some(leaf.constant);
         handle
     }
 
     /// Makes a node. Each field is written where it stays: nodes are large.
     #[inline(always)]
-    pub fn make_of<const N: usize>(&mut self, made: Made<R>, args: [Kept; N]) -> Handle {
+    pub fn make_of(&mut self, made: Made<R>, slots: [Slot; MAX_ARITY], words: [u64; MAX_ARITY]) -> Handle {
         let Made { operator, ty, at, influences, bits, real, target, ulps } = made;
         let index = self.next_free();
         let node = &mut self.nodes[index];
-        for number in 0..MAX_ARITY {
-            let Kept { slot, word } = if number < N { args[number] } else { Kept::NONE };
-            (node.slots[number], node.args[number]) = (slot, word);
-        }
+        node.args = words;
+        node.slots = slots;
         node.real = real;
         node.ulps = ulps;
         (node.low, node.high) = (bits as u64, (bits >> 64) as u64);
@@ -299,12 +289,13 @@ impl<R: Real> Nodes<R> {
         self.cursor >= self.enough
     }
 
-    /// Gives away what no root leads to in so many steps as traces are kept. `roots` calls its argument with each.
-    pub fn collect(&mut self, roots: impl Fn(&mut dyn FnMut(Handle))) {
+    /// Gives away what no root leads to in so many steps as traces are kept. `roots` calls its argument with each; so does `examples` with
+    /// those of which no more is wanted than an expression shows.
+    pub fn collect(&mut self, roots: impl Fn(&mut dyn FnMut(Handle)), examples: impl Fn(&mut dyn FnMut(Handle))) {
         let mut levels = GENEROUS * self.max_depth;
         let mut live;
         loop {
-            live = self.mark(levels, &roots);
+            live = self.mark(levels, &roots, &examples);
             // The nodes in use may take half of the memory, so that collections are seldom.
             if 2 * live <= self.most || levels == 0 {
                 break;
@@ -323,7 +314,12 @@ impl<R: Real> Nodes<R> {
     }
 
     /// Marks what is in use, level by level, and cuts traces below the last. How many nodes that are.
-    fn mark(&mut self, levels: usize, roots: &impl Fn(&mut dyn FnMut(Handle))) -> usize {
+    fn mark(
+        &mut self,
+        levels: usize,
+        roots: &impl Fn(&mut dyn FnMut(Handle)),
+        examples: &impl Fn(&mut dyn FnMut(Handle)),
+    ) -> usize {
         self.used.clear();
         self.used.resize(self.nodes.len().div_ceil(64), 0);
         let used = &mut self.used;
@@ -342,7 +338,19 @@ impl<R: Real> Nodes<R> {
             }
         });
         let mut live = level.len();
-        for _ in 0..levels {
+        for number in 0..=levels {
+            if number == levels.saturating_sub(self.max_depth) {
+                let before = level.len();
+                examples(&mut |handle| {
+                    if insert(handle) {
+                        level.push(handle);
+                    }
+                });
+                live += level.len() - before;
+            }
+            if number == levels {
+                break;
+            }
             for handle in level.drain(..) {
                 let node = &self.nodes[handle.index()];
                 for (slot, arg) in node.slots.iter().zip(&node.args) {
@@ -354,9 +362,6 @@ impl<R: Real> Nodes<R> {
                 }
             }
             live += below.len();
-            if below.is_empty() {
-                break;
-            }
             std::mem::swap(&mut level, &mut below);
         }
         for handle in level {

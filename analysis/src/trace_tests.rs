@@ -13,13 +13,14 @@ fn leaf() -> Term {
 
 /// Makes room while only these values are held.
 fn collect(nodes: &mut Nodes<Mpfr>, held: &[Term]) {
-    nodes.collect(|root| {
+    let roots = |root: &mut dyn FnMut(Handle)| {
         for term in held {
             if let Term::Node(node) = term {
                 root(*node);
             }
         }
-    });
+    };
+    nodes.collect(roots, |_| {});
 }
 
 /// Follows the first arguments down to the end of the trace; the values on the way.
