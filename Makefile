@@ -1,6 +1,6 @@
 # The few commands that a user or a developer needs. Cargo does the building; this adds what cargo does not know of.
 
-.PHONY: demo install deb test fuzz soak bench bench-check bench-baseline bench-tools build build-all tools test-tools clean
+.PHONY: demo install deb test fuzz soak bench bench-long bench-check bench-baseline bench-tools build build-all tools test-tools clean
 
 FPGRIND := target/release/fpgrind
 FPBENCH := target/release/fpbench
@@ -26,10 +26,16 @@ fuzz: test-tools
 # The long tests that `make test` leaves out: tens of minutes.
 soak: test-tools build-all
 	cargo test --test soak --test real_programs --test replay -- --ignored --test-threads 1
+	PROPTEST_CASES=$${PROPTEST_CASES:-5000} cargo test --release -p fpgrind-analysis --test fuzz -- --test-threads 1
 
-# What every mode costs, and what the peers do; about six minutes.
+# What every mode costs, and what the peers do; about ten minutes.
 bench: build
 	python3 -B scripts/bench.py $(FPGRIND)
+
+# An analysis of ten thousand million operations within 2 GiB: its peak memory, and what an operation costs; tens of minutes.
+OPERATIONS ?= 1e10
+bench-long: build
+	python3 -B scripts/bench.py $(FPGRIND) --long $(OPERATIONS)
 
 # Fails when fpgrind finds less or costs more than bench/baseline.json says; about three minutes.
 bench-check: build-all

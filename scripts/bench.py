@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What fpgrind costs: every mode against the native run, and against its peers where they are installed.
 
-Usage: scripts/bench.py FPGRIND [--only NAME] [--translation | --log] [--json FILE]
+Usage: scripts/bench.py FPGRIND [--only NAME] [--translation | --log | --long OPERATIONS] [--json FILE]
 
 Ratios are of the cost of the same work in the same run of this script: one more repeat of the program's work, start-up
 and translation subtracted, median of several pairs of runs taken in turns. What starting costs is shown by itself.
@@ -22,8 +22,8 @@ from pathlib import Path
 
 from benchmarks import machine, programs, rows
 from benchmarks.growth import Growth
-from benchmarks.measure import ChildFailed
-from benchmarks.tools import CLANG, CLANG_NATIVE, LOG, NATIVE, NONE, TOOLS, VALGRIND
+from benchmarks.measure import ChildFailed, run
+from benchmarks.tools import ANALYSE, CLANG, CLANG_NATIVE, LOG, LONG, MPFR, NATIVE, NONE, NSAN, TOOLS, VALGRIND
 
 MEGABYTE = 1 << 20
 # With no more operations than that in a repeat, something else than operations takes the time.
@@ -31,11 +31,12 @@ FEW = 100
 
 
 def main():
-    parser = argparse.ArgumentParser(usage="scripts/bench.py FPGRIND [--only NAME] [--translation | --log] [--json FILE]")
+    parser = argparse.ArgumentParser(usage=__doc__.split("Usage: ")[1].splitlines()[0])
     parser.add_argument("fpgrind")
     parser.add_argument("--only", help="only programs with this in their name, and no growth")
     parser.add_argument("--translation", action="store_true", help="only translation without logging, and no growth")
     parser.add_argument("--log", action="store_true", help="only what logging costs in programs that compute with floats")
+    parser.add_argument("--long", type=float, metavar="OPERATIONS", help="only an analysis of so many operations, within 2 GiB")
     parser.add_argument("--json", help="also write the figures to this file")
     options = parser.parse_args()
     fpgrind = os.path.abspath(options.fpgrind)
@@ -44,6 +45,10 @@ def main():
 
     start = time.monotonic()
     print(f"{machine.describe()}; at the start {machine.load()}")
+    if options.long:
+        with tempfile.TemporaryDirectory() as folder:
+            print_long(fpgrind, Path(folder), round(options.long))
+        return
     for missing, what in missing_peers():
         print(f"{missing} is not installed, so {what}; `make bench-tools` installs it.")
     with tempfile.TemporaryDirectory() as folder:
@@ -54,6 +59,7 @@ def main():
         tools = [tool for tool in TOOLS if tool.is_there() and (not options.translation or tool in (NATIVE, NONE))]
         costs = measure_programs(fpgrind, folder, tools, options.only)
         print_costs(costs, tools)
+        print_summary(costs)
         print_translation(costs)
         print_requests(fpgrind)
         if not options.only and not options.translation:
@@ -90,7 +96,7 @@ def measure_programs(fpgrind, folder, tools, only):
     for name, command in programs.interpreted_and_installed(folder).items():
         if not only or only in name:
             # A compiler does little to floats, and takes long enough without being analysed.
-            fit = [NATIVE, NONE, VALGRIND] if name == "C compiler" else tools
+            fit = [NATIVE, NONE, VALGRIND] if name == "C compiler" else [tool for tool in tools if tool is not MPFR]
             jobs[name] = {tool.name: command for tool in tools if tool in fit and not tool.compiler}
 
     costs = {}
@@ -114,18 +120,16 @@ def print_costs(costs, tools):
     shown = [tool for tool in tools if tool not in (NATIVE, CLANG_NATIVE)]
     names = [tool.name for tool in shown]
 
-    def ratio(figure):
-        def cell(row, tool):
-            cost, baseline = row.get(tool.name), row.get(tool.baseline)
-            return times(figure(cost) / figure(baseline)) if cost and baseline and figure(baseline) > 0 else "-"
-
-        return cell
-
-    for title, figure in (("CPU time", lambda cost: cost.cpu), ("Wall-clock time", lambda cost: cost.wall)):
-        print(f"\n{title} in multiples of the native run's (of clang's native run for nsan)")
-        cell = ratio(figure)
-        table(["", "native/repeat", *names], [
-            [name, duration(figure(row[NATIVE.name])), *(cell(row, tool) for tool in shown)]
+    for title, figure in (("CPU time", "cpu"), ("Wall-clock time", "wall")):
+        print(f"\n{title} in multiples of the native run's (of clang's native run for nsan); of the analysis also ns an operation and the supervisor's peak MB")
+        table(["", "native/repeat", *names, "ns/op", "MB"], [
+            [
+                name,
+                duration(getattr(row[NATIVE.name], figure)),
+                *(shown_or_dash(times, ratio(row, tool, figure)) for tool in shown),
+                shown_or_dash(nanoseconds, per_operation(row, figure)),
+                f"{row[ANALYSE.name].memory / MEGABYTE:.0f}" if ANALYSE.name in row else "-",
+            ]
             for name, row in costs.items() if NATIVE.name in row
         ])
 
@@ -146,6 +150,60 @@ def print_costs(costs, tools):
     table(["", NATIVE.name, *names], [
         [name, *(memory(row[t]) if t in row else "-" for t in (NATIVE.name, *names))] for name, row in costs.items()
     ])
+
+
+def ratio(row, tool, figure):
+    """A tool's cost in multiples of what it is compared with; None where one of them is not known."""
+    cost, baseline = row.get(tool.name), row.get(tool.baseline)
+    if not cost or not baseline or getattr(baseline, figure) <= 0:
+        return None
+    return getattr(cost, figure) / getattr(baseline, figure)
+
+
+def per_operation(row, figure):
+    """Seconds of an operation under the analysis; None where there are hardly any."""
+    cost = row.get(ANALYSE.name)
+    return getattr(cost, figure) / cost.operations if cost and cost.operations and cost.operations > FEW else None
+
+
+def shown_or_dash(show, value):
+    return "-" if value is None else show(value)
+
+
+def print_summary(costs):
+    """The analysis over all programs that compute with floats, and where the peer that is recompiled costs less."""
+    floats = {name: row for name, row in costs.items() if per_operation(row, "cpu") is not None}
+    if not floats:
+        return
+    print("\nOver the programs that compute with floats, geometric means of CPU time in multiples of the native run's")
+    for tool, what in ((ANALYSE, "analysis, --real auto"), (MPFR, "analysis, --real mpfr"), (NSAN, "NSan")):
+        ratios = [found for row in floats.values() if (found := ratio(row, tool, "cpu")) is not None and found > 0]
+        if ratios:
+            print(f"  {what}: {times(statistics.geometric_mean(ratios))} over {len(ratios)} programs")
+    compared = {
+        name: pair
+        for name, row in floats.items()
+        if None not in (pair := (ratio(row, ANALYSE, "cpu"), ratio(row, NSAN, "cpu")))
+    }
+    if compared:
+        faster = [f"{name} ({times(nsan)}, analysis {times(ours)})" for name, (ours, nsan) in compared.items() if nsan < ours]
+        print(f"  NSan is faster on {len(faster)} of {len(compared)}{': ' if faster else ''}{'; '.join(faster)}")
+
+
+def print_long(fpgrind, folder, operations):
+    """One analysis that takes long: its memory must stay what it may be."""
+    dot = programs.named("dot")
+    command = programs.command_of(dot, programs.build(dot, folder))
+    repeats = max(1, operations // (2 * dot.size))
+    out = folder / "report"
+    taken = run(LONG.command(fpgrind, out, command(repeats)), watch_memory=True)
+    report = json.loads((out / "report.json").read_text())
+    counted = report["totals"]["operations"]
+    print(f"dot, {counted:,} operations with --memory 2G: {taken.wall:,.1f} s of wall-clock time, "
+          f"{nanoseconds(taken.cpu / counted)} ns of CPU time an operation, "
+          f"peak memory {memory(taken)} MB (supervisor + program)")
+    for note in report["notes"]:
+        print(f"  {note}")
 
 
 def print_translation(costs):

@@ -4,6 +4,7 @@ use crate::location::LocationId;
 use crate::mode::Target;
 use crate::mpfr::Mpfr;
 use crate::trace::{Leaf, Made};
+use proptest::prelude::*;
 use std::cell::RefCell;
 
 type Tree = Term;
@@ -210,4 +211,156 @@ fn executions_are_kept_with_the_values_of_the_variables() {
     assert_eq!(observed, [(1.0, 0.0), (2.0, 1.0), (3.0, 2.0)]);
     let again: Vec<Tree> = (0..3).map(|_| trees[0]).collect();
     assert_eq!(generalise(&again).0.observed().len(), 1);
+}
+
+/// A trace before it is one. Few values, so that equal ones meet.
+#[derive(Clone, Debug)]
+enum Plan {
+    Data(u8),
+    Number(u8),
+    Op(Operator, Vec<Plan>),
+}
+
+impl Plan {
+    /// The trace, each operation at an address of its own.
+    fn tree(&self) -> Tree {
+        match self {
+            Plan::Data(value) => data(f64::from(*value)),
+            Plan::Number(value) => number(f64::from(*value)),
+            Plan::Op(operator, args) => {
+                let args: Vec<Tree> = args.iter().map(Plan::tree).collect();
+                op(*operator, &args.iter().collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let leaf = prop_oneof![(1u8..4).prop_map(Plan::Data), (1u8..4).prop_map(Plan::Number)];
+    leaf.prop_recursive(4, 30, 2, |arg| {
+        let two = prop_oneof![Just(Operator::Add), Just(Operator::Mul)];
+        prop_oneof![
+            arg.clone().prop_map(|x| Plan::Op(Operator::Sqrt, vec![x])),
+            (two, arg.clone(), arg).prop_map(|(operator, x, y)| Plan::Op(operator, vec![x, y])),
+        ]
+    })
+}
+
+/// Traces that have something in common: one, and others in which a part is another.
+fn plans() -> impl Strategy<Value = Vec<Plan>> {
+    (plan(), prop::collection::vec((plan(), any::<u32>()), 1..5)).prop_map(|(first, others)| {
+        let other = |(part, path): (Plan, u32)| replaced(&first, part, path);
+        let others: Vec<Plan> = others.into_iter().map(other).collect();
+        [vec![first], others].concat()
+    })
+}
+
+fn replaced(plan: &Plan, part: Plan, path: u32) -> Plan {
+    match plan {
+        Plan::Op(operator, args) if !path.is_multiple_of(4) => {
+            let mut args = args.clone();
+            let at = (path / 4) as usize % args.len();
+            args[at] = replaced(&args[at], part, path / 8);
+            Plan::Op(*operator, args)
+        }
+        _ => part,
+    }
+}
+
+/// The most special expression, by what that means: an operation or a number where all have it, above the depth that is looked at, and one
+/// variable for all places that have the same values.
+fn most_special(terms: &[Tree], depth: usize, variables: &mut Vec<Vec<u128>>) -> Expr {
+    NODES.with_borrow(|nodes| {
+        let operation = |term: &Tree| match term {
+            Term::Node(node) if depth > 0 => Some((nodes[*node].operator, nodes.args(*node).collect::<Vec<_>>())),
+            _ => None,
+        };
+        let is_number = |term: &Tree| matches!(term, Term::Leaf(leaf) if leaf.constant);
+        let operations: Vec<_> = terms.iter().filter_map(operation).collect();
+        let values: Vec<u128> = terms.iter().map(|term| nodes.bits(*term)).collect();
+        match operations.first() {
+            Some((operator, args))
+                if terms.len() == operations.iter().filter(|(other, _)| other == operator).count() =>
+            {
+                let column = |i: usize| operations.iter().map(|(_, args)| args[i]).collect::<Vec<Tree>>();
+                let args = (0..args.len()).map(|i| most_special(&column(i), depth - 1, variables)).collect();
+                Expr::Op { operator: *operator, ty: Type::F64, args }
+            }
+            _ if terms.iter().all(is_number) && values.iter().all(|value| *value == values[0]) => {
+                Expr::Num(nodes.number(terms[0]))
+            }
+            _ => Expr::Var(variables.iter().position(|known| *known == values).unwrap_or_else(|| {
+                variables.push(values);
+                variables.len() - 1
+            })),
+        }
+    })
+}
+
+/// The expression that two traces have in common as a trace: what had the same value in both has it, what had two has a value for these two.
+fn as_tree(general: &Generaliser, at: usize, pairs: &mut Vec<(f64, f64)>) -> Tree {
+    let value = |sample: &Sample| sample.values[at].to_f64();
+    let (first, second) = (value(&general.samples[0]), value(&general.samples[1]));
+    let pair = (first, second);
+    let known = pairs.iter().position(|known| *known == pair).unwrap_or_else(|| {
+        pairs.push(pair);
+        pairs.len() - 1
+    });
+    // Larger than what the traces have, by far, and not to be reached from there.
+    let value = if first == second { first } else { 1e200 * (known + 1) as f64 };
+    match general.positions[at].shape {
+        Shape::Operation(operator, _) => {
+            let children = general.positions[at].children.clone();
+            let args: Vec<Tree> = children.iter().map(|child| as_tree(general, *child, pairs)).collect();
+            op_with(1, operator, &args.iter().collect::<Vec<_>>(), value.to_bits().into(), Mpfr::exactly(256, value))
+        }
+        Shape::Number => number(value),
+        _ => data(value),
+    }
+}
+
+fn expression(trees: &[Tree]) -> Expr {
+    generalise(trees).0.generalisation().0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_expression_is_the_most_special_that_all_executions_have(plans in plans(), max_depth in 1usize..6) {
+        set_max_depth(max_depth);
+        let trees: Vec<Tree> = plans.iter().map(Plan::tree).collect();
+        prop_assert_eq!(expression(&trees), most_special(&trees, max_depth, &mut Vec::new()));
+    }
+
+    #[test]
+    fn neither_order_nor_repetition_matters(plans in plans(), max_depth in 1usize..6, order in any::<u64>()) {
+        set_max_depth(max_depth);
+        let trees: Vec<Tree> = plans.iter().map(Plan::tree).collect();
+        let mut others: Vec<Tree> = trees.iter().chain(&trees).copied().collect();
+        others.rotate_left(order as usize % trees.len());
+        if order.is_multiple_of(2) {
+            others.reverse();
+        }
+        prop_assert_eq!(expression(&trees), expression(&others));
+        // Not even for the ranges: they are those of all executions.
+        let ranges = |trees: &[Tree]| {
+            let (_, variables) = generalise(trees).0.generalisation();
+            variables.iter().map(|variable| (variable.seen, variable.erroneous)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(ranges(&trees), ranges(&others));
+    }
+
+    #[test]
+    fn what_two_have_in_common_has_in_common_with_a_third_what_all_three_have(
+        plans in plans().prop_filter("three", |plans| plans.len() >= 3),
+        max_depth in 1usize..6,
+    ) {
+        set_max_depth(max_depth);
+        let [a, b, c] = [0, 1, 2].map(|i| plans[i].tree());
+        let together = |x: Tree, y: Tree| as_tree(&generalise(&[x, y]).0, 0, &mut Vec::new());
+        let all = expression(&[a, b, c]);
+        prop_assert_eq!(&expression(&[together(a, b), c]), &all);
+        prop_assert_eq!(&expression(&[a, together(b, c)]), &all);
+    }
 }

@@ -79,8 +79,8 @@ impl Sets {
         let mut all = [self.members(a), self.members(b)].concat();
         all.sort_unstable();
         all.dedup();
-        // Without memory some influences are forgotten, and no cause is invented.
-        let larger = if self.members(a).len() < self.members(b).len() { b } else { a };
+        // Without memory some influences are forgotten, and no cause is invented; the same whichever comes first.
+        let larger = if self.members(key.0).len() < self.members(key.1).len() { key.1 } else { key.0 };
         let union = self.intern(all).unwrap_or(larger);
         self.remember(|sets| sets.unions.insert(key, union));
         union
@@ -116,6 +116,8 @@ impl Sets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn equal_sets_are_one_set_however_they_were_made() {
@@ -131,5 +133,71 @@ mod tests {
         assert_eq!(sets.with(ab, 5), left);
         assert_eq!(sets.with(left, 5), left);
         assert_eq!(sets.union(Influences::NONE, a), a);
+    }
+
+    /// Members are few, so that sets meet.
+    fn members() -> impl Strategy<Value = BTreeSet<u32>> {
+        prop::collection::btree_set(0u32..12, 0..6)
+    }
+
+    fn made(sets: &mut Sets, members: &BTreeSet<u32>) -> Influences {
+        members.iter().fold(Influences::NONE, |set, member| sets.with(set, *member))
+    }
+
+    fn held(sets: &Sets, set: Influences) -> BTreeSet<u32> {
+        sets.members(set).iter().copied().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn unions_are_those_of_sets(a in members(), b in members(), c in members(), one in 0u32..12) {
+            let sets = &mut Sets::new(1 << 20);
+            let [x, y, z] = [&a, &b, &c].map(|members| made(sets, members));
+            let xy = sets.union(x, y);
+            prop_assert_eq!(held(sets, xy), &a | &b);
+            prop_assert_eq!(sets.union(y, x), xy);
+            prop_assert_eq!(sets.union(x, x), x);
+            prop_assert_eq!(sets.union(x, xy), xy);
+            let yz = sets.union(y, z);
+            prop_assert_eq!(sets.union(xy, z), sets.union(x, yz));
+            let single = sets.with(Influences::NONE, one);
+            prop_assert_eq!(sets.with(x, one), sets.union(x, single));
+            prop_assert_eq!(sets.with(x, one) == x, a.contains(&one));
+            prop_assert_eq!(sets.refused, 0);
+        }
+
+        #[test]
+        fn where_memory_is_short_members_are_forgotten_and_none_is_invented(
+            most in 0usize..3000,
+            steps in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u32..30), 1..200),
+        ) {
+            let sets = &mut Sets::new(most);
+            // What each set should be.
+            let mut known = vec![(Influences::NONE, BTreeSet::new())];
+            for (a, b, one) in steps {
+                let [(x, a), (y, b)] = [a, b].map(|index| known[index.index(known.len())].clone());
+                let with = sets.with(x, one);
+                let union = sets.union(x, y);
+                // It is no smaller than what it is made of.
+                prop_assert!(sets.members(with).len() >= sets.members(x).len());
+                prop_assert!(sets.members(union).len() >= sets.members(x).len().max(sets.members(y).len()));
+                // Nor does it depend on what was remembered.
+                if one.is_multiple_of(8) {
+                    sets.unions.clear();
+                }
+                prop_assert_eq!(sets.union(y, x), union);
+                known.push((with, a.iter().copied().chain([one]).collect()));
+                known.push((union, &a | &b));
+                for (set, truth) in &known {
+                    let held = held(sets, *set);
+                    prop_assert!(held.is_subset(truth), "{:?} {:?}", held, truth);
+                    prop_assert!(sets.refused > 0 || held == *truth);
+                }
+            }
+            // One more set than there is room for, and as much again in tables of what was found.
+            let largest = 30 * size_of::<u32>() + ENTRY;
+            prop_assert!(sets.bytes <= most + largest);
+            prop_assert!((sets.unions.len() + sets.extended.len()) * ENTRY <= most + 2 * ENTRY);
+        }
     }
 }

@@ -89,8 +89,8 @@ impl Memory {
             self.pages.get_mut_if(number, |page| page.occupied > 0)
         };
         if let Some(page) = page {
-            for granule in 0..granules {
-                page.set(first + granule, 0, if keeps(granule) { parts[granule] } else { Part::None });
+            for (granule, part) in parts.iter().enumerate().take(granules) {
+                page.set(first + granule, 0, if keeps(granule) { *part } else { Part::None });
             }
         }
         true

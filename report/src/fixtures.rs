@@ -1,6 +1,6 @@
 //! Findings built by hand, for the tests of what is made from them.
 
-use crate::{Report, RunInfo, Site, Sites};
+use crate::{Frame, Report, RunInfo, Site, Sites};
 use fpgrind_analysis::log::Module;
 use fpgrind_analysis::{
     Accumulation, Cause, CauseKind, Contribution, Effect, Expr, Findings, Location, Ranges, Sample, Spot, SpotKind,
@@ -37,7 +37,19 @@ pub fn site(location: Location, function: &str, file: &str, line: u32) -> Site {
         file: Some(format!("/home/ada/src/{file}").into()),
         line: Some(line),
         column: Some(9),
+        ..Site::default()
     }
+}
+
+/// A place in `root`, which is inlined into `main`.
+pub fn frames() -> Vec<Frame> {
+    let frame = |function: &str, line, column| Frame {
+        function: Some(function.into()),
+        file: Some("/home/ada/src/plot.c".into()),
+        line: Some(line),
+        column,
+    };
+    vec![frame("root", 31, Some(12)), frame("main", 50, None)]
 }
 
 pub fn positive(low: f64, high: f64) -> Ranges {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures::*;
-use crate::{Report, render as render_as};
+use crate::{Frame, Report, render as render_as};
 use fpgrind_analysis::Cause;
 
 #[test]
@@ -37,6 +37,7 @@ fn nothing_is_loaded_and_nothing_from_the_program_is_markup() {
         site.function = Some(evil.into());
         site.file = Some(format!("/tmp/{evil}").into());
         site.module = Some(evil.into());
+        site.inlined_into = vec![Frame { function: site.function.clone(), ..Frame::default() }];
     }
     report.findings.spots[0].kind = SpotKind::Output { function: evil.into(), argument: 0, conversion: evil.into() };
     let html = render(&report);

@@ -227,6 +227,20 @@ struct Location {
     file: Option<String>,
     line: Option<u32>,
     column: Option<u32>,
+    /// The functions that the code is inlined into, and where, from the inside out.
+    #[serde(default)]
+    inlined_into: Vec<Frame>,
+    /// The toolchain's functions that are inlined there, from the inside out.
+    #[serde(default)]
+    inlines: Vec<Frame>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Frame {
+    function: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    column: Option<u32>,
 }
 
 /// A piece of a file that was mapped as code, where it lay first.
@@ -405,6 +419,19 @@ impl Location {
             file: site.file.as_ref().map(text),
             line: site.line,
             column: site.column,
+            inlined_into: site.inlined_into.iter().map(Frame::of).collect(),
+            inlines: site.inlines.iter().map(Frame::of).collect(),
+        }
+    }
+}
+
+impl Frame {
+    fn of(frame: &crate::Frame) -> Frame {
+        Frame {
+            function: frame.function.clone(),
+            file: frame.file.as_ref().map(|file| file.to_string_lossy().into_owned()),
+            line: frame.line,
+            column: frame.column,
         }
     }
 }

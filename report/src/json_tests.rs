@@ -27,7 +27,8 @@ fn everything_in_the_findings_is_in_the_json() {
         cause["site"],
         json!({
             "text": "csqrt (plot.c:24)", "pc": "0x401136", "module": "/home/ada/plot", "address": "0x1136",
-            "function": "csqrt", "function_offset": null, "file": "/home/ada/src/plot.c", "line": 24, "column": 9
+            "function": "csqrt", "function_offset": null, "file": "/home/ada/src/plot.c", "line": 24, "column": 9,
+            "inlined_into": [], "inlines": []
         })
     );
     assert_eq!(cause["kind"], "inaccurate");

@@ -5,6 +5,7 @@
 //! JSON holds all of it, so a report can be [`read`] again. Nothing here computes: an error that the report names was measured
 //! by the analysis.
 
+mod debug_files;
 mod diff;
 mod fpcore;
 mod html;
@@ -26,13 +27,14 @@ mod symbolise;
 mod text;
 mod words;
 
+pub use debug_files::DebugFolders;
 pub use diff::{Diff, diff};
 pub use json::VERSION as JSON_VERSION;
 pub use limit::exceeding;
 pub use look::Look;
 pub use select::Selection;
 pub use suppress::{Suppressions, entries_for};
-pub use symbolise::{Site, Sites};
+pub use symbolise::{Frame, Site, Sites};
 
 use fpgrind_analysis::Findings;
 use std::io;
@@ -70,8 +72,8 @@ pub struct Report {
 impl Report {
     /// Looks up the source of all places in the findings.
     pub fn new(mut findings: Findings, run: RunInfo) -> Report {
-        let sites = Sites::of(&findings);
-        merge::merge_copies(&mut findings, &sites);
+        let mut sites = Sites::of(&findings);
+        merge::merge_copies(&mut findings, &mut sites);
         Report { run, findings, sites, ..Report::default() }
     }
 }

@@ -3,12 +3,12 @@
 //! A compiler that unrolls, inlines or vectorises makes several operations of one line of source. The analysis tells
 //! them apart, as it should; to the user they are one place to mend.
 
-use crate::symbolise::Sites;
+use crate::symbolise::{Frame, Sites};
 use fpgrind_analysis::{Cause, Findings, Ranges, Variable};
 use std::path::PathBuf;
 
 /// Merges causes of the same expression on the same source line. Places without a line stay apart.
-pub fn merge_copies(findings: &mut Findings, sites: &Sites) {
+pub fn merge_copies(findings: &mut Findings, sites: &mut Sites) {
     let mut merged: Vec<Cause> = Vec::new();
     let mut lines: Vec<Option<(PathBuf, u32)>> = Vec::new();
     let mut new_index = Vec::new();
@@ -22,7 +22,13 @@ pub fn merge_copies(findings: &mut Findings, sites: &Sites) {
                 && other.expr == cause.expr
         });
         match twin {
-            Some(twin) => absorb(&mut merged[twin], cause),
+            Some(twin) => {
+                let inlined_into = common(&sites.instruction(merged[twin].location).inlined_into, &site.inlined_into);
+                absorb(&mut merged[twin], cause);
+                if let Some(site) = sites.instructions.get_mut(&merged[twin].location) {
+                    site.inlined_into = inlined_into;
+                }
+            }
             None => {
                 merged.push(cause);
                 lines.push(line);
@@ -49,6 +55,11 @@ pub fn merge_copies(findings: &mut Findings, sites: &Sites) {
         });
         cause.reaches.dedup();
     }
+}
+
+/// What is true of both copies of an operation that was inlined: into the same up to where they part.
+fn common(a: &[Frame], b: &[Frame]) -> Vec<Frame> {
+    a.iter().zip(b).take_while(|(a, b)| a == b).map(|(frame, _)| frame.clone()).collect()
 }
 
 fn absorb(into: &mut Cause, other: Cause) {
@@ -118,9 +129,9 @@ mod tests {
 
     #[test]
     fn copies_on_one_line_are_one_cause_with_the_sum_of_their_executions() {
-        let (mut findings, sites) = two_copies(24);
+        let (mut findings, mut sites) = two_copies(24);
         let before = findings.causes.clone();
-        merge_copies(&mut findings, &sites);
+        merge_copies(&mut findings, &mut sites);
         assert_eq!(findings.causes.len(), 1);
         let cause = &findings.causes[0];
         assert_eq!(cause.executions, before[0].executions + 10);
@@ -131,9 +142,20 @@ mod tests {
     }
 
     #[test]
+    fn what_copies_are_inlined_into_is_told_as_far_as_it_is_the_same() {
+        let (mut findings, mut sites) = two_copies(24);
+        let [first, second] = [0, 1].map(|cause| findings.causes[cause].location);
+        let frames = fixtures::frames();
+        sites.instructions.get_mut(&first).unwrap().inlined_into = frames.clone();
+        sites.instructions.get_mut(&second).unwrap().inlined_into = vec![frames[0].clone(), frames[0].clone()];
+        merge_copies(&mut findings, &mut sites);
+        assert_eq!(sites.instruction(findings.causes[0].location).inlined_into, frames[..1]);
+    }
+
+    #[test]
     fn expressions_on_different_lines_stay_apart() {
-        let (mut findings, sites) = two_copies(25);
-        merge_copies(&mut findings, &sites);
+        let (mut findings, mut sites) = two_copies(25);
+        merge_copies(&mut findings, &mut sites);
         assert_eq!(findings.causes.len(), 2);
         assert_eq!(findings.spots[0].causes, [0, 1]);
     }

@@ -3,7 +3,7 @@
 //! A cause is a result at its source line, with the way to the places that it reaches as code flows. A wrong output without a
 //! single cause is a result at the output. What fpgrind calls an id is the fingerprint by which a result is known again.
 
-use crate::{Report, Site, ids, names, words};
+use crate::{Frame, Report, Site, ids, names, words};
 use fpgrind_analysis::{Cause, CauseKind, Spot, SpotKind};
 use fpgrind_ir::Type;
 use serde_json::{Value, json};
@@ -123,6 +123,20 @@ fn of_cause(report: &Report, cause: &Cause, id: &str) -> Value {
         })
         .collect();
     let mut result = result(rule, level(&spots), &message, from, id);
+    let callers: Vec<Value> = report
+        .sites
+        .instruction(cause.location)
+        .inlined_into
+        .iter()
+        .map(|frame| {
+            let Frame { function, file, line, column } = frame.clone();
+            let site = Site { function, file, line, column, ..Site::default() };
+            location(report, &site, Some(&format!("inlined into {}", frame.short())))
+        })
+        .collect();
+    if !callers.is_empty() {
+        result["relatedLocations"] = callers.into();
+    }
     if !flows.is_empty() {
         result["codeFlows"] = flows.into();
     }

@@ -89,3 +89,17 @@ fn places_outside_the_directory_are_absolute_and_unknown_ones_have_no_file() {
     parsed(&report);
     parsed(&Report::default());
 }
+
+#[test]
+fn where_an_operation_is_inlined_is_told_beside_its_place() {
+    let mut report = plotter();
+    assert_eq!(parsed(&report)["runs"][0]["results"][0]["relatedLocations"], Value::Null);
+    report.sites.instructions.get_mut(&at(CSQRT)).unwrap().inlined_into = frames();
+    let value = parsed(&report);
+    let related = &value["runs"][0]["results"][0]["relatedLocations"];
+    assert_eq!(related.as_array().unwrap().len(), 2);
+    assert_eq!(related[0]["physicalLocation"]["region"], json!({"startLine": 31, "startColumn": 12}));
+    assert_eq!(related[0]["physicalLocation"]["artifactLocation"]["uri"], "src/plot.c");
+    assert_eq!(related[1]["message"]["text"], "inlined into main at plot.c:50");
+    assert_eq!(related[1]["logicalLocations"][0]["fullyQualifiedName"], "main");
+}

@@ -1,7 +1,8 @@
 //! Code that the user wants analysed, by the names that debug information and symbols give it.
 
+use crate::debug_files::DebugFolders;
 use crate::patterns::{function_fits, path_fits};
-use crate::symbolise::{demangled, load};
+use crate::symbolise::demangled;
 use addr2line::Loader;
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -147,7 +148,7 @@ impl Selection {
         let Some(module) = module else { return Code::default() };
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if !loaded.contains_key(module) {
-            loaded.insert(module.into(), load(module));
+            loaded.insert(module.into(), DebugFolders::of_environment().load(module));
         }
         let mut code = Code::default();
         for loader in loaded.get(module).into_iter().flatten() {

@@ -1,14 +1,13 @@
 //! From places in files to names and source lines.
 //!
-//! Lines come from a module's own debug information or from the separate file that distributions ship; without
-//! either, the symbol table names the function; without that, the module and the offset in it remain.
+//! Lines come from debug information (`debug_files.rs` finds it); without any, the symbol table names the function; without that,
+//! the module and the offset in it remain.
 
+use crate::debug_files::DebugFolders;
 use addr2line::Loader;
 use fpgrind_analysis::{Findings, Location, SpotKind};
-use object::{Object, ReadCache};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What is at a place in the program, as far as that can be known.
@@ -26,6 +25,32 @@ pub struct Site {
     pub file: Option<PathBuf>,
     pub line: Option<u32>,
     pub column: Option<u32>,
+    /// Where the function's code stands instead of a call of it, from the inside out.
+    pub inlined_into: Vec<Frame>,
+    /// The same the other way: what the toolchain's headers do here, from the inside out.
+    pub inlines: Vec<Frame>,
+}
+
+/// A function that another was inlined into, and where in it; or one that was, and where in it the code is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    pub function: Option<String>,
+    pub file: Option<PathBuf>,
+    pub line: Option<u32>,
+    pub column: Option<u32>,
+}
+
+impl Frame {
+    /// `f at plot.c:24`
+    pub fn short(&self) -> String {
+        let place = self.file.as_deref().map(|file| source_line(file, self.line));
+        let parts = [self.function.as_deref().map(presentable), place];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" at ")
+    }
+
+    fn is_users(&self) -> bool {
+        !self.file.iter().any(|file| TOOLCHAINS.iter().any(|toolchain| file.to_string_lossy().starts_with(toolchain)))
+    }
 }
 
 impl Site {
@@ -49,12 +74,14 @@ impl Site {
         self.source_line().or_else(|| self.function_and_offset()).unwrap_or_else(|| self.module_and_offset())
     }
 
+    /// `inlined into f at plot.c:24, into main at plot.c:61`
+    pub fn inlining(&self) -> Option<String> {
+        let into: Vec<String> = self.inlined_into.iter().map(|frame| format!("into {}", frame.short())).collect();
+        (!into.is_empty()).then(|| format!("inlined {}", into.join(", ")))
+    }
+
     fn source_line(&self) -> Option<String> {
-        let file = file_name(self.file.as_ref()?);
-        Some(match self.line {
-            Some(line) => format!("{file}:{line}"),
-            None => file,
-        })
+        Some(source_line(self.file.as_ref()?, self.line))
     }
 
     fn function_and_offset(&self) -> Option<String> {
@@ -70,6 +97,14 @@ impl Site {
             Some(module) => format!("{}+{:#x}", file_name(module), self.address),
             None => format!("{:#x}", self.pc),
         }
+    }
+}
+
+fn source_line(file: &Path, line: Option<u32>) -> String {
+    let file = file_name(file);
+    match line {
+        Some(line) => format!("{file}:{line}"),
+        None => file,
     }
 }
 
@@ -98,7 +133,12 @@ pub struct Sites {
 
 impl Sites {
     pub fn of(findings: &Findings) -> Sites {
-        let mut symboliser = Symboliser::new(&findings.files);
+        Sites::with(findings, DebugFolders::of_environment())
+    }
+
+    /// The same, with debug information from these folders.
+    pub fn with(findings: &Findings, folders: DebugFolders) -> Sites {
+        let mut symboliser = Symboliser::new(&findings.files, folders);
         let mut sites = Sites::default();
         let causes = findings.causes.iter().map(|cause| cause.location);
         let failures = findings.check_failures.iter().map(|failure| failure.location);
@@ -139,13 +179,14 @@ impl Sites {
 /// Looks locations up; each file is opened when the first location in it is asked for.
 struct Symboliser<'a> {
     files: &'a [PathBuf],
+    folders: DebugFolders,
     /// Best source first; empty if the file cannot be read.
     loaded: FxHashMap<&'a Path, Vec<Loader>>,
 }
 
 impl<'a> Symboliser<'a> {
-    fn new(files: &'a [PathBuf]) -> Symboliser<'a> {
-        Symboliser { files, loaded: FxHashMap::default() }
+    fn new(files: &'a [PathBuf], folders: DebugFolders) -> Symboliser<'a> {
+        Symboliser { files, folders, loaded: FxHashMap::default() }
     }
 
     fn instruction(&mut self, location: Location) -> Site {
@@ -164,7 +205,7 @@ impl<'a> Symboliser<'a> {
         };
         let mut site =
             Site { pc: location.pc, module: Some(file.clone()), address: location.address, ..Site::default() };
-        let loaders = self.loaded.entry(file).or_insert_with(|| load(file));
+        let loaders = self.loaded.entry(file).or_insert_with(|| self.folders.load(file));
         if !loaders.iter().any(|loader| find_line(loader, probe, &mut site)) {
             loaders.iter().any(|loader| find_symbol(loader, probe, &mut site));
         }
@@ -179,31 +220,39 @@ const TOOLCHAINS: &[&str] =
 /// Fills in function and line from debug information. Of functions inlined into one another it is the innermost whose source is the
 /// user's: what a header of the toolchain does is done where it is used.
 fn find_line(loader: &Loader, probe: u64, site: &mut Site) -> bool {
-    let Ok(mut frames) = loader.find_frames(probe) else { return false };
-    let mut found = false;
-    while let Ok(Some(frame)) = frames.next() {
-        let Some((file, location)) = frame.location.and_then(|location| Some((location.file?, location))) else {
-            continue;
-        };
-        let is_users = !TOOLCHAINS.iter().any(|toolchain| file.starts_with(toolchain));
-        if found && !is_users {
-            continue;
-        }
-        found = true;
-        site.file = Some(PathBuf::from(file));
-        // Line 0 marks code that belongs to no line (DWARF 5, 6.2.2).
-        site.line = location.line.filter(|line| *line != 0);
-        // Column 0 is the whole line.
-        site.column = location.column.filter(|column| *column != 0 && site.line.is_some());
-        site.function = frame
-            .function
-            .and_then(|function| Some(demangled(&function.raw_name().ok()?)))
-            .or_else(|| loader.find_symbol(probe).map(demangled));
-        if is_users {
-            break;
+    let mut frames = frames_at(loader, probe);
+    let own = frames.iter().position(Frame::is_users).unwrap_or(0);
+    if own == frames.len() {
+        return false;
+    }
+    site.inlined_into = frames.split_off(own + 1);
+    let Frame { function, file, line, column } = frames.remove(own);
+    (site.function, site.file, site.line, site.column) = (function, file, line, column);
+    site.inlines = frames;
+    true
+}
+
+/// The functions that the code at an address is of, those first that are inlined into the next.
+fn frames_at(loader: &Loader, probe: u64) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = Vec::new();
+    if let Ok(mut found) = loader.find_frames(probe) {
+        while let Ok(Some(found)) = found.next() {
+            let function = found.function.and_then(|function| Some(demangled(&function.raw_name().ok()?)));
+            frames.extend(found.location.and_then(|location| frame(function, location)));
         }
     }
-    found
+    // A symbol's code is that of the function that all others are inlined into.
+    if let Some(outermost) = frames.last_mut().filter(|frame| frame.function.is_none()) {
+        outermost.function = loader.find_symbol(probe).map(demangled);
+    }
+    frames
+}
+
+fn frame(function: Option<String>, location: addr2line::Location<'_>) -> Option<Frame> {
+    // Line 0 marks code that belongs to no line (DWARF 5, 6.2.2), column 0 a whole line.
+    let line = location.line.filter(|line| *line != 0);
+    let column = location.column.filter(|column| *column != 0 && line.is_some());
+    Some(Frame { function, file: Some(location.file?.into()), line, column })
 }
 
 fn find_symbol(loader: &Loader, probe: u64, site: &mut Site) -> bool {
@@ -221,44 +270,6 @@ pub(crate) fn demangled(name: &str) -> String {
     addr2line::demangle_auto(Cow::Borrowed(name), None).into_owned()
 }
 
-/// The readers of a module: of its separate debug information, if there is such, and of its own.
-pub(crate) fn load(path: &Path) -> Vec<Loader> {
-    let separate = separate_debug_file(path).and_then(|file| Loader::new(file).ok());
-    separate.into_iter().chain(Loader::new(path).ok()).collect()
-}
-
-const DEBUG_ROOT: &str = "/usr/lib/debug";
-
-/// Where distributions and `objcopy --only-keep-debug` put debug information: by build id under [`DEBUG_ROOT`], or
-/// under the name in .gnu_debuglink beside the module (GDB manual, Separate Debug Files). Modules that have their own
-/// need none.
-fn separate_debug_file(path: &Path) -> Option<PathBuf> {
-    let content = ReadCache::new(File::open(path).ok()?);
-    let module = object::File::parse(&content).ok()?;
-    if module.has_debug_symbols() {
-        return None;
-    }
-    let build_id = module.build_id().ok().flatten().filter(|id| id.len() > 1);
-    let by_build_id = build_id.map(|id| {
-        let hex: Vec<String> = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        Path::new(DEBUG_ROOT).join(".build-id").join(&hex[0]).join(format!("{}.debug", hex[1..].concat()))
-    });
-    let by_link = module.gnu_debuglink().ok().flatten().and_then(|(name, _)| {
-        let name = std::str::from_utf8(name).ok()?;
-        let dir = path.parent()?;
-        let mirrored = Path::new(DEBUG_ROOT).join(dir.strip_prefix("/").unwrap_or(dir));
-        Some([dir.join(name), dir.join(".debug").join(name), mirrored.join(name)])
-    });
-    by_build_id.into_iter().chain(by_link.into_iter().flatten()).find(|file| belongs_to(file, build_id))
-}
-
-/// A debug file of another build would name wrong lines.
-fn belongs_to(file: &Path, build_id: Option<&[u8]>) -> bool {
-    let Ok(content) = File::open(file).map(ReadCache::new) else { return false };
-    let Ok(debug) = object::File::parse(&content) else { return false };
-    debug.build_id().ok().flatten() == build_id
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,7 +277,10 @@ mod tests {
     #[test]
     fn names_are_presentable_whatever_a_file_calls_them() {
         let site = Site { function: Some("\u{1b}[31mred\n".into()), line: Some(3), ..Site::default() };
-        assert_eq!(Site { file: Some("a\tb.c".into()), ..site }.full(), "?[31mred? (a?b.c:3)");
+        assert_eq!(Site { file: Some("a\tb.c".into()), ..site.clone() }.full(), "?[31mred? (a?b.c:3)");
+        let outer = Frame { function: site.function.clone(), file: Some("a\tb.c".into()), ..Frame::default() };
+        let inlined = Site { inlined_into: vec![outer], ..site };
+        assert_eq!(inlined.inlining().as_deref(), Some("inlined into ?[31mred? at a?b.c"));
         let long = Site { function: Some("é".repeat(500)), ..Site::default() };
         assert_eq!(long.full().chars().count(), 83);
     }
@@ -288,7 +302,7 @@ mod tests {
     fn one_address_in_two_files_is_two_places() {
         let files = ["first.so".into(), "second.so".into()];
         let at = |file| Location { file, address: 0x139, pc: 0x1139 };
-        let mut symboliser = Symboliser::new(&files);
+        let mut symboliser = Symboliser::new(&files, DebugFolders::new([]));
         let [first, second, neither, unknown] =
             [Some(0), Some(1), None, Some(2)].map(|file| symboliser.instruction(at(file)).full());
         assert_eq!((first.as_str(), second.as_str()), ("first.so+0x139", "second.so+0x139"));

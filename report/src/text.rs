@@ -138,7 +138,8 @@ fn describe_cause(report: &Report, look: Look, number: usize, cause: &Cause, who
     if !whole {
         expression = cut(expression);
     }
-    let site = report.sites.instruction(cause.location).full();
+    let its = report.sites.instruction(cause.location);
+    let site = its.full();
     let mut lines = Vec::new();
     let head = format!("{number:>3}  {expression}");
     let length = head.chars().count();
@@ -151,6 +152,7 @@ fn describe_cause(report: &Report, look: Look, number: usize, cause: &Cause, who
         lines.push(head);
         lines.push(format!("{INDENT}in {place}"));
     }
+    lines.extend(its.inlining().map(|inlining| format!("{INDENT}{inlining}")));
     let most = bits(cause.max_bits);
     lines.push(format!("{INDENT}{}", damage(report, cause).replacen(&most, &look.paint(Part::Bad, &most), 1)));
     lines.extend(stands_for(report, &variables, shown.letters));

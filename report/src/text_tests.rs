@@ -30,6 +30,15 @@ details: fpgrind-plot.4711/report.html    for Herbie: fpgrind-plot.4711/causes.f
 }
 
 #[test]
+fn an_inlined_operation_is_told_with_where_it_is_inlined() {
+    let mut report = plotter();
+    report.sites.instructions.get_mut(&at(CSQRT)).unwrap().inlined_into = frames();
+    let text = summary(&report);
+    let expected = "csqrt (plot.c:24)\n     inlined into root at plot.c:31, into main at plot.c:50\n     loses up to";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn a_narrow_terminal_gets_short_lines_with_all_that_a_wide_one_gets() {
     let mut report = plotter();
     report.run.notes = vec!["2 child processes ran natively, unanalysed, and that is all that is known of them".into()];

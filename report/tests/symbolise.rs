@@ -1,10 +1,11 @@
 //! Addresses in programs that gcc makes become the names and lines that were compiled.
 
+mod common;
+
+use common::{at, extent, instruction};
 use fpgrind_analysis::{CheckFailure, Findings, Location, Spot, SpotKind};
 use fpgrind_report::{RunInfo, Site, Sites};
-use object::{Object, ObjectSymbol};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const SOURCE: &str = "\
 double square(double x) {
@@ -16,42 +17,8 @@ double mangled(double x) { return
     twice(x); }
 int main(void) { return square(3) > mangled(2); }
 ";
-const BIAS: u64 = 0x5555_5555_0000;
-
-/// A compiled program in a folder of its own.
 fn compile(test: &str, flags: &[&str]) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = std::fs::remove_dir_all(&dir);
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("squares.c"), SOURCE).unwrap();
-    run(Command::new("gcc").args(flags).args(["-pie", "-fPIE", "squares.c", "-o", "squares"]).current_dir(&dir));
-    dir.join("squares")
-}
-
-fn run(command: &mut Command) {
-    let output = command.output().expect("starts");
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// A function's first address and the one behind its last.
-fn extent(program: &Path, name: &str) -> (u64, u64) {
-    let bytes = std::fs::read(program).unwrap();
-    let file = object::File::parse(&*bytes).unwrap();
-    let symbol = file.symbol_by_name(name).expect("has the symbol");
-    (symbol.address(), symbol.address() + symbol.size())
-}
-
-fn at(address: u64) -> Location {
-    Location { file: Some(0), address, pc: BIAS + address }
-}
-
-fn instruction(path: &Path, address: u64) -> Site {
-    let findings = Findings {
-        files: vec![path.into()],
-        check_failures: vec![CheckFailure { location: at(address), native: 0, predicted: 0 }],
-        ..Findings::default()
-    };
-    Sites::of(&findings).instruction(at(address))
+    common::compile(test, "gcc", ("squares.c", SOURCE), flags)
 }
 
 fn call_returning_to(path: &Path, address: u64) -> Site {
@@ -127,21 +94,6 @@ fn an_address_outside_all_files_stays_an_address() {
     let failure = CheckFailure { location, native: 0, predicted: 0 };
     let findings = Findings { files: vec!["x.so".into()], check_failures: vec![failure], ..Findings::default() };
     assert_eq!(Sites::of(&findings).instruction(location).full(), "0x555555750000");
-}
-
-#[test]
-fn separate_debug_information_is_found_by_its_link_and_that_of_another_build_is_not_used() {
-    let program = compile("separate", &["-g", "-O0", "-Wl,--build-id"]);
-    let (start, _) = extent(&program, "square");
-    let dir = program.parent().unwrap();
-    let tool = |name: &str, args: &[&str]| run(Command::new(name).args(args).current_dir(dir));
-    tool("objcopy", &["--only-keep-debug", "squares", "squares.debug"]);
-    tool("objcopy", &["--strip-all", "--add-gnu-debuglink=squares.debug", "squares"]);
-    assert_eq!(instruction(&program, start).full(), "square (squares.c:1)");
-    // The same code from edited source: its lines are not those of the program that ran.
-    std::fs::write(dir.join("squares.c"), format!("\n{SOURCE}")).unwrap();
-    tool("gcc", &["-g", "-O0", "-Wl,--build-id", "-pie", "-fPIE", "squares.c", "-o", "squares.debug"]);
-    assert_eq!(instruction(&program, start).line, None);
 }
 
 #[test]

@@ -35,7 +35,12 @@ CLANG_COMMAND = f"{CLANG} -ffp-contract=off"
 NATIVE = Tool("native")
 NONE = Tool("none", ("{fpgrind}", "--mode", "none", "--quiet", "--"))
 LOG = Tool("log", ("{fpgrind}", "--mode", "log", "--quiet", "--"))
-ANALYSE = Tool("analyse", ("{fpgrind}", "--mode", "analyse", "--quiet", "--out", "{out}", "--"), reports=True, most=1e7)
+ANALYSIS = ("{fpgrind}", "--mode", "analyse", "--quiet", "--out", "{out}")
+# Double-doubles with MPFR behind them, which is the default; and MPFR alone.
+ANALYSE = Tool("analyse", (*ANALYSIS, "--real", "auto", "--"), reports=True, most=1e7)
+MPFR = Tool("mpfr", (*ANALYSIS, "--real", "mpfr", "--"), reports=True, most=1e7)
+# For a run of any length, within the memory that there is by default.
+LONG = Tool("long", (*ANALYSIS, "--memory", "2G", "--"), reports=True)
 VALGRIND = Tool("valgrind", ("valgrind", "--tool=none", "-q"), needs="valgrind")
 CLANG_NATIVE = Tool("clang", compiler=CLANG_COMMAND, baseline="clang", needs=CLANG)
 # Its arithmetic, without the warnings, each of which looks up a stack of source lines; the first would end the program.
@@ -43,4 +48,4 @@ QUIET_NSAN = ("env", "NSAN_OPTIONS=halt_on_error=0:disable_warnings=1")
 NSAN = Tool("nsan", QUIET_NSAN, compiler=f"{CLANG_COMMAND} -fsanitize=numerical", baseline="clang", needs=CLANG)
 
 MODES = [NONE, LOG, ANALYSE]
-TOOLS = [NATIVE, *MODES, VALGRIND, CLANG_NATIVE, NSAN]
+TOOLS = [NATIVE, *MODES, MPFR, VALGRIND, CLANG_NATIVE, NSAN]

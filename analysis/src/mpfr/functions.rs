@@ -104,9 +104,19 @@ unsafe fn bessel(r: &mut mpfr_t, order: c_long, a: *const mpfr_t, function: OfOr
     /// Orders, and exponents of arguments, for which the series does; and those for which there is another way.
     const SERIES: (c_long, c_long) = (1000, 12);
     const ASYMPTOTIC: (c_long, c_long) = (8, 64);
+    // Of a negative order it is that of the positive one, negated if that is odd. MPFR knows the other way for positive orders only.
+    let positive = order.saturating_abs();
     unsafe {
         let exponent = if mpfr::regular_p(a) != 0 { mpfr::get_exp(a) as c_long } else { 0 };
-        let is_within = |(orders, exponents)| order.abs() <= orders && exponent <= exponents;
-        if is_within(SERIES) || is_within(ASYMPTOTIC) { function(r, order, a, RND) } else { nan(r) }
+        let is_within = |(orders, exponents)| positive <= orders && exponent <= exponents;
+        if !is_within(SERIES) && !is_within(ASYMPTOTIC) {
+            return nan(r);
+        }
+        let inexact = function(r, positive, a, RND);
+        if order < 0 && order % 2 != 0 {
+            mpfr::neg(r, r, RND);
+            return -inexact;
+        }
+        inexact
     }
 }

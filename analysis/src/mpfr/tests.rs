@@ -39,6 +39,12 @@ fn bessel_functions_obey_their_recurrence_and_their_wronskian() {
             assert_agree(any, sum, of(Div, &[&of(Mul, &[&real(2.0), &of(second, &[&x])]), &x]));
             assert_agree(first, of(first, &[&x]), of(any, &[&real(0.0), &x]));
             assert_agree(second, of(second, &[&x]), of(any, &[&real(1.0), &x]));
+            // The same from -1 on: f-2 + f0 = -2 f-1 / x; also where the series would take hours.
+            for x in [&x, &of(Mul, &[&real(1e6), &x])] {
+                let [below, at] = [-2.0, -1.0].map(|order| of(any, &[&real(order), x]));
+                let sum = of(Add, &[&below, &of(first, &[x])]);
+                assert_agree(any, sum, of(Div, &[&of(Mul, &[&real(-2.0), &at]), x]));
+            }
         }
         // j1 y0 - j0 y1 = 2 / (pi x)
         let product = |a, b| of(Mul, &[&of(a, &[&x]), &of(b, &[&x])]);
@@ -48,7 +54,7 @@ fn bessel_functions_obey_their_recurrence_and_their_wronskian() {
     }
     // What would take hours has no real.
     assert!(of(Jn, &[&real(5e4), &real(1e10)]).is_nan() && of(Yn, &[&real(2.0), &real(1e300)]).is_nan());
-    assert!(of(Jn, &[&real(1.5), &real(1.0)]).is_nan());
+    assert!(of(Jn, &[&real(-1e19), &real(1.0)]).is_nan() && of(Jn, &[&real(1.5), &real(1.0)]).is_nan());
 }
 
 #[test]

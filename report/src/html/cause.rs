@@ -57,6 +57,7 @@ pub fn card(page: &Page, sources: &mut Sources, number: usize, is_open: bool) ->
     let body = classed("div", "body")
         .all(letters.filter(|_| is_cut))
         .all(whole)
+        .all(site.inlining().map(|inlining| classed("p", "inlining").say(capitalised(&inlining))))
         .put(classed("p", "damage").say(capitalised(&words::damage(report, cause))))
         .put(facts(report, cause))
         .all(source)

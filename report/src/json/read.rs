@@ -1,6 +1,6 @@
 //! From report.json back to the report that it was written from, as far as any format shows of it.
 
-use super::{Carried, Cause, Document, Kind, Location, Ranges, Spot, VERSION, Variable, postfix};
+use super::{Carried, Cause, Document, Frame, Kind, Location, Ranges, Spot, VERSION, Variable, postfix};
 use crate::{Report, RunInfo, Site, Sites};
 use fpgrind_analysis as analysis;
 use fpgrind_analysis::log::Module;
@@ -63,8 +63,17 @@ impl Places {
             file: location.file.as_ref().map(PathBuf::from),
             line: location.line,
             column: location.column,
+            inlined_into: location.inlined_into.iter().map(Frame::read).collect(),
+            inlines: location.inlines.iter().map(Frame::read).collect(),
         };
         Ok((analysis::Location { file, address: address.unwrap_or(pc), pc }, site))
+    }
+}
+
+impl Frame {
+    fn read(&self) -> crate::Frame {
+        let file = self.file.as_ref().map(PathBuf::from);
+        crate::Frame { function: self.function.clone(), file, line: self.line, column: self.column }
     }
 }
 

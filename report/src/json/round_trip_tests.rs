@@ -2,7 +2,7 @@
 
 use super::read;
 use crate::fixtures::*;
-use crate::{Format, Report, render};
+use crate::{Format, Frame, Report, render};
 use fpgrind_analysis::{
     Accumulation, Carried, Cause, CauseKind, CheckFailure, Contribution, Effect, Expr, Location, Number, Ranges,
     Sample, Spot, SpotKind, Step, Variable,
@@ -158,6 +158,10 @@ fn report() -> impl Strategy<Value = Report> {
                 let mut site = site(location, "f", "plot.c", number as u32);
                 if number % 4 == 1 {
                     (site.file, site.line, site.column, site.function_offset) = (None, None, None, Some(number));
+                }
+                if number % 4 == 2 {
+                    let outer = Frame { function: Some("g".into()), line: Some(7), ..Frame::default() };
+                    (site.inlined_into, site.inlines) = (vec![outer.clone(), Frame::default()], vec![outer]);
                 }
                 report.sites.instructions.insert(location, site.clone());
                 report.sites.returns.insert(location, site);

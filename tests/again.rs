@@ -1,0 +1,45 @@
+//! A program that does the same again is said the same of again.
+
+mod common;
+
+use common::build;
+use common::report::analyse_command;
+use serde_json::Value;
+
+/// Source, flags and arguments: cancellation and loops, many zeros in doubt, functions.
+const PROGRAMS: &[(&str, &[&str], &[&str])] = &[
+    ("fpbench/programs/gram_schmidt.c", &["-O2"], &["12", "3"]),
+    ("fpbench/programs/fft.c", &["-O3"], &["256", "3"]),
+    ("tests/guests/bit_tricks.c", &["-O1", "-static"], &[]),
+    ("tests/guests/sqrt_difference.c", &["-O0"], &[]),
+];
+
+#[test]
+fn two_runs_of_a_program_have_the_same_findings() {
+    for (source, flags, arguments) in PROGRAMS {
+        let program = build(source, flags);
+        let command: Vec<&str> =
+            [program.to_str().expect("UTF-8")].into_iter().chain(arguments.iter().copied()).collect();
+        for options in [&[][..], &["--real", "mpfr"], &["--memory", "2M"]] {
+            let [first, second] = [0, 1].map(|_| {
+                let mut report = analyse_command(&command, options).json;
+                forget_what_may_differ(&mut report);
+                report
+            });
+            assert!(first["spots"].as_array().is_some_and(|spots| !spots.is_empty()), "{source}: nothing to compare");
+            assert_eq!(first, second, "{source} {flags:?} {options:?}");
+        }
+    }
+}
+
+/// How long it took, and where the kernel put the program.
+fn forget_what_may_differ(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            ["seconds", "pc", "start", "end", "bias"].iter().for_each(|name| drop(fields.remove(*name)));
+            fields.values_mut().for_each(forget_what_may_differ);
+        }
+        Value::Array(values) => values.iter_mut().for_each(forget_what_may_differ),
+        _ => {}
+    }
+}
