@@ -345,7 +345,7 @@ proptest! {
         prop_assert_eq!(expression(&trees), expression(&others));
         // Not even for the ranges: they are those of all executions.
         let ranges = |trees: &[Tree]| {
-            let (_, variables) = generalise(trees).0.generalisation();
+            let (_, variables, _) = generalise(trees).0.generalisation();
             variables.iter().map(|variable| (variable.seen, variable.erroneous)).collect::<Vec<_>>()
         };
         prop_assert_eq!(ranges(&trees), ranges(&others));
