@@ -26,8 +26,8 @@ const ALL: usize = 1500;
 /// Terms made of terms made of terms.
 const LEVELS: usize = 6;
 
-/// What was found of the operations at each place. One that made compensating terms so often makes them, if its result is nothing; then some are
-/// looked at still.
+/// What was found of the operations at each place. After so many looks, each of which takes long, one that made compensating terms now and
+/// then is taken to make them where its result is nothing; a few are looked at still.
 #[derive(Default)]
 pub struct Compensations(FxHashMap<(LocationId, Operator), Found>);
 
@@ -38,15 +38,15 @@ struct Found {
     compensating: u32,
 }
 
-const SURE: u32 = 64;
-const ONE_IN: u32 = 32;
+const SURE: u32 = 16;
+const ONE_IN: u32 = 1 << 14;
+const NOW_AND_THEN: u32 = 8;
 
 impl Found {
-    /// What is to be expected without a look, if it has been looked at so often and always came out the same.
+    /// What is to be expected without a look, if it has been looked at so often.
     fn is_sure(&self) -> Option<bool> {
-        let is_always = self.compensating == self.looked_at;
         let is_due = self.looked_at < SURE || self.asked.is_multiple_of(ONE_IN);
-        (!is_due && (is_always || self.compensating == 0)).then_some(is_always)
+        (!is_due).then_some(self.compensating.saturating_mul(NOW_AND_THEN) >= self.looked_at)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs a block's shadow program on one record.
 
-use crate::lanes::{Address, Granule, Input, Instr, Lane, Number, Plain, Word};
+use crate::lanes::{Address, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
 use crate::plain;
 use crate::program::Program;
 use crate::real::Real;
@@ -38,12 +38,19 @@ fn word(word: Word, record: &[u8], lanes: &[Lane]) -> u64 {
 
 #[inline(always)]
 fn address(addr: &Address, record: &[u8], lanes: &[Lane]) -> u64 {
-    let index = word(addr.index, record, lanes);
-    let index = if addr.narrow { index as i32 as u64 } else { index };
-    word(addr.segment, record, lanes)
-        .wrapping_add(word(addr.base, record, lanes))
-        .wrapping_add(index.wrapping_mul(addr.scale))
-        .wrapping_add(addr.disp)
+    match addr {
+        Address::Logged(slot, disp) => u64::from_le_bytes(logged(record, *slot as usize)).wrapping_add(*disp),
+        Address::Sum(sum) => address_of(sum, record, lanes),
+    }
+}
+
+fn address_of(sum: &Sum, record: &[u8], lanes: &[Lane]) -> u64 {
+    let index = word(sum.index, record, lanes);
+    let index = if sum.narrow { index as i32 as u64 } else { index };
+    word(sum.segment, record, lanes)
+        .wrapping_add(word(sum.base, record, lanes))
+        .wrapping_add(index.wrapping_mul(sum.scale))
+        .wrapping_add(sum.disp)
 }
 
 /// The part if it is about these bytes, of which there are so many, and no longer than they are. Says whether it is out of date.

@@ -100,7 +100,13 @@ pub enum Word {
     LaneShort(Number),
 }
 
-pub struct Address {
+pub enum Address {
+    /// The common case: eight bytes of the record, and a distance.
+    Logged(u16, u64),
+    Sum(Box<Sum>),
+}
+
+pub struct Sum {
     pub segment: Word,
     pub base: Word,
     pub index: Word,
@@ -582,7 +588,10 @@ impl Maker<'_> {
         let (segment, base) = (word(addr.segment, 1, false), word(addr.base, 1, false));
         let (scale, narrow) = addr.index.as_ref().map_or((0, false), |scaled| (scaled.scale, scaled.narrow));
         let index = word(addr.index.as_ref().map(|scaled| scaled.index), scale, narrow);
-        Address { segment, base, index, narrow, scale, disp }
+        match (segment, base, index) {
+            (Word::None, Word::Logged(slot), Word::None) => Address::Logged(slot, disp),
+            _ => Address::Sum(Box::new(Sum { segment, base, index, narrow, scale, disp })),
+        }
     }
 }
 

@@ -89,7 +89,7 @@ pub struct Sites {
 }
 
 /// Positions of expressions that may be looked at: so many, and then one for so many executions.
-const FREE: u64 = 1 << 23;
+const FREE: u64 = 1 << 24;
 const EXECUTIONS: u64 = 8;
 
 impl Sites {
