@@ -93,10 +93,15 @@ impl<R: Real> Operations<R> {
         let real = &self.nodes[node].real;
         let is_small = match native == 0.0 {
             true => self.is_below(term, NOTHING_AT_ZERO),
-            false => real.to_f64().abs() <= NOTHING * native,
+            false => is_nothing_beside(real.to_f64(), native),
         };
         is_small || !real.differs_for_sure(&R::zero(self.precision()))
     }
+}
+
+/// Is the native value all that there is?
+pub fn is_nothing_beside(real: f64, native: f64) -> bool {
+    real.abs() <= NOTHING * native.abs()
 }
 
 struct Search<'a, R> {

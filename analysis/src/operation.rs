@@ -1,6 +1,6 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
-use crate::compensation::Compensations;
+use crate::compensation::{self, Compensations};
 use crate::error;
 use crate::findings::CauseKind;
 use crate::format::{self, Decoded, Kind, is_within};
@@ -453,11 +453,12 @@ impl<R: Real> Operations<R> {
     fn blame(&mut self, done: &Done, real: &R, site: Option<usize>, verdict: Verdict) -> (Influences, Verdict) {
         let Done { operator, ty, args, ulps, .. } = *done;
         let mut all = Influences::NONE;
+        // A repair is no cause of what it repairs. A sum of repairs is another, and repairs nothing.
+        let is_repaired = matches!(operator, Operator::Add | Operator::Sub)
+            && !compensation::is_nothing_beside(real.to_f64(), error::value(ty, done.native));
         for arg in args {
             let influences = self.nodes.influences(*arg);
-            // A repair is no cause of what it repairs.
-            let is_sum = matches!(operator, Operator::Add | Operator::Sub);
-            if influences.is_empty() || is_sum && self.is_repair(*arg) {
+            if influences.is_empty() || is_repaired && self.is_repair(*arg) {
                 continue;
             }
             all = self.sets.union(all, influences);
