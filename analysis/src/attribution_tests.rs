@@ -133,7 +133,7 @@ fn what_lies_below_the_end_of_a_trace_is_inherited_by_the_operation_there() {
     let attribution = computer.attribute(scaled).expect("has an error");
     let [part, ..] = &attribution.parts[..] else { panic!("has parts") };
     assert_eq!((part.key.at, part.carried, &part.beside[..]), (LocationId(1), true, &[][..]));
-    assert!(part.roundings <= 50 && part.inherited > 0.5, "{} {}", part.roundings, part.inherited);
+    assert!(part.roundings <= 200 && part.inherited > 0.5, "{} {}", part.roundings, part.inherited);
     assert!((explained(&attribution) - 1.0).abs() < 1e-7);
 }
 
@@ -160,13 +160,13 @@ fn a_loop_in_which_others_round_is_told_from_one_in_which_nothing_else_does() {
 fn a_value_of_unknown_history_is_no_loop() {
     let mut computer = Computer::new(1);
     let mut value = computer.apply(9, Operator::Div, &[leaf(1.0), leaf(3.0)]);
-    for at in 1..=4 {
+    for at in 1..=20 {
         value = computer.apply(at, Operator::Mul, &[value, leaf(1.1)]);
     }
     computer.collect(value);
     let attribution = computer.attribute(value).expect("has an error");
     let oldest = attribution.parts.iter().find(|part| part.inherited != 0.0).expect("the trace is cut");
-    assert!(!oldest.carried && oldest.key.at == LocationId(2), "{:?}", oldest.key.at);
+    assert!(!oldest.carried && oldest.key.at == LocationId(4), "{:?}", oldest.key.at);
     assert!((explained(&attribution) - 1.0).abs() < 1e-7);
 }
 

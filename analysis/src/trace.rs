@@ -185,6 +185,8 @@ pub struct Nodes<R> {
     enough: usize,
     most: usize,
     max_depth: usize,
+    /// Levels that were kept last.
+    levels: usize,
     /// Collections that left shorter traces than were asked for, for want of memory.
     pub shortened: u64,
     collections: u64,
@@ -199,6 +201,9 @@ const ROOM: usize = 4;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
 /// value shows only further below.
 const GENEROUS: usize = 2;
+/// And how many times while that is little: doubts are settled, and errors taken apart, with what is known of a value's past.
+const LONG: usize = 16;
+const MANY: usize = 1 << 15;
 /// Depth costs memory for every live value.
 const MAX_DEPTH: usize = 1000;
 
@@ -214,6 +219,7 @@ impl<R: Real> Nodes<R> {
             enough: FEW,
             most,
             max_depth,
+            levels: LONG * max_depth,
             shortened: 0,
             collections: 0,
         }
@@ -309,17 +315,19 @@ impl<R: Real> Nodes<R> {
     /// Gives away what no root leads to in so many steps as traces are kept. `roots` calls its argument with each; so does `examples` with
     /// those of which no more is wanted than an expression shows.
     pub fn collect(&mut self, roots: impl Fn(&mut dyn FnMut(Handle)), examples: impl Fn(&mut dyn FnMut(Handle))) {
-        let mut levels = GENEROUS * self.max_depth;
+        let asked = GENEROUS * self.max_depth;
         let mut live;
         loop {
-            live = self.mark(levels, &roots, &examples);
-            // The nodes in use may take half of the memory, so that collections are seldom.
-            if 2 * live <= self.most || levels == 0 {
+            live = self.mark(self.levels, &roots, &examples);
+            // The nodes in use may take half of the memory, so that collections are seldom; and what is kept beyond what was asked for, little.
+            let is_little = 2 * live <= self.most && (live <= MANY || self.levels <= asked);
+            if is_little || self.levels == 0 {
                 break;
             }
-            levels /= 2;
-            self.shortened += (levels < self.max_depth) as u64;
+            self.levels /= 2;
+            self.shortened += (self.levels < self.max_depth) as u64;
         }
+        self.levels = self.levels.max(asked);
         self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
         self.nodes.truncate(self.enough.max(self.last_used() + 1));
         self.cursor = 0;
