@@ -3,6 +3,7 @@
 //! This does what [`Operations::operate`] does, without asking what cannot be. Where anything is out of the ordinary, or there is a doubt
 //! to settle, it gives up before it has changed anything.
 
+use crate::compensation::is_nothing_beside;
 use crate::dd::{DoubleDouble, is_near_tie};
 use crate::error;
 use crate::findings::CauseKind;
@@ -132,6 +133,18 @@ impl Lane {
 }
 
 impl<R: Real> Operations<R> {
+    /// What a term is under the influence of, none if it is a repair.
+    fn influences_unless_repair<F: Plain>(&mut self, lane: &Lane, float: &Float) -> Influences {
+        let native = F::value(lane.bits).abs();
+        let may_repair = native == 0.0 || float.real.hi.abs() <= native / 256.0;
+        match lane.part {
+            Part::Shadow(node) if may_repair && !float.influences.is_empty() && self.is_repair(Term::Node(node)) => {
+                Influences::NONE
+            }
+            _ => float.influences,
+        }
+    }
+
     /// The operation on reals that are no pairs; and the double next to its result.
     #[inline(always)]
     fn compute_from_nodes<F: Plain>(&mut self, operator: Operator, args: [(&Lane, &Float); 3]) -> Option<(Pair, R)> {
@@ -196,13 +209,10 @@ impl<R: Real> Operations<R> {
             influences = self.sets.union(influences, y.influences);
             influences = self.sets.union(influences, z.influences);
         }
-        // Whether a term is a repair, and to blame for nothing, is found out elsewhere.
-        let may_repair = |float: &Float, bits: u64| {
-            let native = F::value(bits).abs();
-            !float.influences.is_empty() && (native == 0.0 || float.real.hi.abs() <= native / 256.0)
-        };
-        if !influences.is_empty() && is_sum(operator) && (may_repair(x, a.bits) || may_repair(y, b.bits)) {
-            return false;
+        if !influences.is_empty() && is_sum(operator) && !is_nothing_beside(real.hi, F::value(native)) {
+            // A repair is no cause of what it repairs.
+            let [of_a, of_b] = [(a, x), (b, y)].map(|(lane, float)| self.influences_unless_repair::<F>(lane, float));
+            influences = self.sets.union(of_a, of_b);
         }
         if is_wrong || !influences.is_empty() {
             // The pairs do not tell all that is asked now.
