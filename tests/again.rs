@@ -32,11 +32,14 @@ fn two_runs_of_a_program_have_the_same_findings() {
     }
 }
 
-/// How long it took, and where the kernel put the program.
+/// How long it took, where the kernel put the program, and how much code ran: the C library's string functions take
+/// another way where a string comes near the end of a page, and pass over other remains of floats on the stack.
 fn forget_what_may_differ(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            ["seconds", "pc", "start", "end", "bias"].iter().for_each(|name| drop(fields.remove(*name)));
+            ["seconds", "pc", "start", "end", "bias", "blocks", "checks", "stale_shadows"]
+                .iter()
+                .for_each(|name| drop(fields.remove(*name)));
             fields.values_mut().for_each(forget_what_may_differ);
         }
         Value::Array(values) => values.iter_mut().for_each(forget_what_may_differ),
