@@ -14,7 +14,7 @@ demo: build
 test: test-tools build-all
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 	python3 -B scripts/bench_check.py $(FPGRIND) $(FPBENCH) --fast
 
 # A million instructions in random sequences, natively and in every mode; about six minutes. A seed of the day, unless
