@@ -90,7 +90,7 @@ impl<R: Real> Operations<R> {
             nodes: Nodes::new(config.max_depth, config.memory / 2),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
-            strays: Strays::default(),
+            strays: Strays::new(config.memory / 16),
             done_again: 0,
             unsettled: 0,
             compensations: Compensations::default(),
