@@ -100,6 +100,10 @@ pub struct Options {
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = FollowChildren::Fork)]
     pub follow_children: FollowChildren,
 
+    /// Compile nothing of the analysis: slower, for the comparison
+    #[arg(long, hide = true)]
+    pub no_compile: bool,
+
     /// Folder for the report [default: ./fpgrind-PROGRAM.PID]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -249,6 +253,7 @@ impl Options {
             max_depth: self.max_depth.into(),
             memory: usize::try_from(self.memory).unwrap_or(usize::MAX),
             all_causes: self.all_causes,
+            compile_after: Config::default().compile_after.filter(|_| !self.no_compile),
         }
     }
 }

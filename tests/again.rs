@@ -10,25 +10,34 @@ use serde_json::Value;
 const PROGRAMS: &[(&str, &[&str], &[&str])] = &[
     ("fpbench/programs/gram_schmidt.c", &["-O2"], &["12", "3"]),
     ("fpbench/programs/fft.c", &["-O3"], &["256", "3"]),
+    ("fpbench/programs/quadratic.c", &["-O2"], &["200", "5"]),
     ("tests/guests/bit_tricks.c", &["-O1", "-static"], &[]),
     ("tests/guests/sqrt_difference.c", &["-O0"], &[]),
 ];
 
 #[test]
 fn two_runs_of_a_program_have_the_same_findings() {
+    for options in [&[][..], &["--real", "mpfr"], &["--memory", "2M"]] {
+        assert_same(options, options);
+    }
+    // Compiled or not.
+    for options in [&[][..], &["--real", "dd"], &["--threshold", "1"]] {
+        assert_same(options, &[options, &["--no-compile"]].concat());
+    }
+}
+
+fn assert_same(options: &[&str], others: &[&str]) {
     for (source, flags, arguments) in PROGRAMS {
         let program = build(source, flags);
         let command: Vec<&str> =
             [program.to_str().expect("UTF-8")].into_iter().chain(arguments.iter().copied()).collect();
-        for options in [&[][..], &["--real", "mpfr"], &["--memory", "2M"]] {
-            let [first, second] = [0, 1].map(|_| {
-                let mut report = analyse_command(&command, options).json;
-                forget_what_may_differ(&mut report);
-                report
-            });
-            assert!(first["spots"].as_array().is_some_and(|spots| !spots.is_empty()), "{source}: nothing to compare");
-            assert_eq!(first, second, "{source} {flags:?} {options:?}");
-        }
+        let [first, second] = [options, others].map(|options| {
+            let mut report = analyse_command(&command, options).json;
+            forget_what_may_differ(&mut report);
+            report
+        });
+        assert!(first["spots"].as_array().is_some_and(|spots| !spots.is_empty()), "{source}: nothing to compare");
+        assert_eq!(first, second, "{source} {flags:?} {options:?} {others:?}");
     }
 }
 

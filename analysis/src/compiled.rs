@@ -30,8 +30,6 @@ use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Runs after which a block is worth the while.
-const OFTEN: u32 = 64;
 /// Bytes of code that a block may have.
 const MOST_CODE: usize = 1 << 18;
 
@@ -51,13 +49,13 @@ struct Compiled {
 pub fn run<R: Real>(running: &mut Running<'_, R>, program: &Program, record: &[u8], lanes: &mut [Lane]) -> bool {
     let code = &program.code;
     let Some(compiled) = code.compiled.get() else {
-        code.runs.update(|runs| runs + 1);
-        if code.runs.get() > OFTEN {
-            let has_fma = running.books.has_fma;
-            code.compiled
-                .get_or_init(|| Compiler::<R>::compile(program, &running.books.operations).filter(|_| has_fma));
-        }
-        return false;
+        let runs = code.runs.get();
+        code.runs.set(runs.saturating_add(1));
+        let is_due = running.books.compile_after.is_some_and(|after| runs >= after);
+        return is_due && {
+            code.compiled.get_or_init(|| Compiler::<R>::compile(program, &running.books.operations));
+            run(running, program, record, lanes)
+        };
     };
     let Some(compiled) = compiled.as_ref().filter(|_| running.thread.mode.is_plain()) else { return false };
     let entry: Entry<R> = {

@@ -86,6 +86,7 @@ pub(crate) struct Books<R> {
     pub totals: Totals,
     pub check_failures: Vec<CheckFailure>,
     pub all_causes: bool,
+    pub compile_after: Option<u32>,
     /// The values of the block being run. No thread needs them longer than that.
     pub frame: Frame,
     pub lanes: Vec<Lane>,
@@ -117,6 +118,7 @@ impl<R: Real> Consumer<R> {
                 totals: Totals::default(),
                 check_failures: Vec::new(),
                 all_causes: config.all_causes,
+                compile_after: config.compile_after,
                 frame: Frame::new(),
                 lanes: Vec::new(),
                 has_fma: is_x86_feature_detected!("fma")

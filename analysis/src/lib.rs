@@ -93,6 +93,8 @@ pub struct Config {
     pub memory: usize,
     /// Report also operations that lose digits and reach no wrong spot.
     pub all_causes: bool,
+    /// Runs of a block after which it is compiled, if ever. What is found is the same.
+    pub compile_after: Option<u32>,
 }
 
 impl Default for Config {
@@ -104,6 +106,7 @@ impl Default for Config {
             max_depth: 10,
             memory: 2 << 30,
             all_causes: false,
+            compile_after: Some(64),
         }
     }
 }

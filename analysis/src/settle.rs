@@ -51,8 +51,13 @@ impl<R: Real> Operations<R> {
                 self.unsettled += !is_settled as u64;
                 // What was found out is kept: the next doubt may be about something near.
                 for (node, value) in seems.values {
-                    let ulps = self.nodes[node].ulps;
-                    self.nodes.set_real(node, R::settled(value), ulps);
+                    let real = R::settled(value);
+                    let ulps = match (self.nodes.is_exact(node), self.nodes[node].target()) {
+                        // As wrong as its argument, in another format perhaps.
+                        (true, _) => self.nodes[node].ulps,
+                        (false, to) => error::ulps_of(to, self.nodes[node].bits(), real.rounded(to)),
+                    };
+                    self.nodes.set_real(node, real, ulps);
                 }
                 value = Some(R::settled(seems.result));
                 break;

@@ -387,8 +387,6 @@ impl<R: Real> Maker<R> {
         let [fine] = self.labels();
         dynasm!(self.asm
             ; .arch x64
-            ; vucomisd xmm3, xmm3
-            ; jp =>slow
             ; vmovq r8, xmm3
             ; vmovq rcx, xmm0
             ; vmovq r9, xmm4
@@ -412,6 +410,9 @@ impl<R: Real> Maker<R> {
             ; cmovns r8, rax
             ; cmp r8, [rbx + tolerated]
             ; jbe =>fine
+            // It may be NaN.
+            ; vucomisd xmm3, xmm3
+            ; jp =>slow
             ; cmp BYTE [rbx + offset_of!(Operations<R>, strays.wanted) as i32], 0
             ; jne =>slow
             ; =>fine
@@ -456,6 +457,8 @@ impl<R: Real> Maker<R> {
             ; vaddsd xmm7, xmm0, xmm6
             ; vucomisd xmm7, xmm0
             ; jne =>unsettled
+            // Nobody knows how far.
+            ; jp =>unsettled
             ; vsubsd xmm7, xmm0, xmm6
             ; vucomisd xmm7, xmm0
             ; je =>fine

@@ -60,6 +60,12 @@ proptest! {
         let text = |(findings, _): (Findings, Measured)| format!("{findings:?}");
         prop_assert_eq!(text(analyse(&log, 1, config)), text(analyse(&log, 1, config)));
     }
+
+    #[test]
+    fn compiled_or_not_the_same_is_found(log in log(40), config in config()) {
+        let found = |compile_after| format!("{:?}", analyse(&log, 3, Config { compile_after, ..config }).0);
+        prop_assert_eq!(found(Some(0)), found(None));
+    }
 }
 
 proptest! {
