@@ -72,7 +72,7 @@ fn functions<'a>(file: &object::File<'a>) -> Vec<Function<'a>> {
 
 fn describe(function: &Function, constants: &dyn Fn(u64, &mut [u8]) -> bool, text: &mut String) {
     let _ = writeln!(text, "; {}, {} bytes at {:#x}", function.name, function.code.len(), function.address);
-    let options = LiftOptions { check: false, constants, carriers: 0, loads: 0 };
+    let options = LiftOptions { check: false, constants, carriers: 0, loads: 0, entering: 0 };
     for block in blocks(function) {
         let _ = writeln!(text, "{}", lift(&block, &options));
     }

@@ -276,6 +276,8 @@ pub enum SpotKind {
     /// A comparison that leaves a mask.
     Mask,
     ToInt,
+    /// Integer code that computes with a float's bits.
+    Escape,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ mod chosen;
 
 use crate::blocks::{Blocks, Chain, Link, PAGE_SHIFT};
 use crate::cache::{CodeCache, Room};
-use crate::carriers::{Carriers, loaded_for_later, stored_first};
+use crate::carriers::{Carried, Carriers, loaded_for_later, stored_first};
 use crate::context::Mode;
 use crate::copies::Copies;
 use crate::decode::{Decoded, End, Writes, decode, instruction_starts};
@@ -445,7 +445,7 @@ impl Translator {
     }
 
     /// What a block does to floats, if it is to leave a record. If it is a loop it may be unrolled; then it is one of several.
-    fn describe(&mut self, decoded: &mut Decoded, mode: Mode, carriers: u16) -> Vec<Block> {
+    fn describe(&mut self, decoded: &mut Decoded, mode: Mode, carried: Carried) -> Vec<Block> {
         let (Some(logging), Some(first)) = (self.logging, decoded.instrs.first().map(Instruction::ip)) else {
             return Vec::new();
         };
@@ -456,13 +456,15 @@ impl Translator {
         if mode == Mode::Quiet || quiet && !moves && !counts() {
             return Vec::new();
         }
-        let (carriers, loads) = if moves { (u16::MAX, u16::MAX) } else { (carriers, self.kept_over_call(decoded)) };
+        let (carriers, loads) =
+            if moves { (u16::MAX, u16::MAX) } else { (carried.around, self.kept_over_call(decoded)) };
         let guest = std::cell::RefCell::new(&mut self.guest);
         let constants = |address: u64, buffer: &mut [u8]| {
             let mut guest = guest.borrow_mut();
             guest.is_constant(address, buffer.len()) && guest.read(address, buffer)
         };
-        let options = LiftOptions { check: logging.check, constants: &constants, carriers, loads };
+        let options =
+            LiftOptions { check: logging.check, constants: &constants, carriers, loads, entering: carried.entering };
         let block = lift(&decoded.instrs, &options);
         if mode != Mode::Logged {
             let settings = keep_settings(block);

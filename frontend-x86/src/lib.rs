@@ -6,6 +6,7 @@
 
 mod builder;
 mod coverage;
+mod escape;
 mod kernel;
 mod logic;
 mod lower;
@@ -33,17 +34,17 @@ pub struct LiftOptions<'a> {
     pub carriers: u16,
     /// General registers, a bit each: what is loaded into them may be stored by another block.
     pub loads: u16,
+    /// General registers, a bit each, in which a block that leads right to this one has left floats: integer code may compute with their bits.
+    pub entering: u16,
 }
 
-/// The general registers in which a block leaves floats for others, and which calls preserve (System V ABI, figure 3.4). Compilers keep floats
-/// there over calls, because calls preserve no vector register.
-pub fn carriers_left(block: &Block) -> u16 {
-    const PRESERVED: u16 = 1 << 3 | 1 << 5 | 0b1111 << 12;
+/// The general registers in which a block leaves floats for others.
+pub fn floats_left(block: &Block) -> u16 {
     let left = block.stmts.iter().filter_map(|stmt| match stmt.op {
         Op::Put { place: Place { reg: Reg::Gpr(number), .. }, .. } => Some(1u16 << (number & 15)),
         _ => None,
     });
-    left.fold(0, |carriers, carrier| carriers | carrier) & PRESERVED
+    left.fold(0, |carriers, carrier| carriers | carrier)
 }
 
 /// Describes a straight line of 64-bit instructions, of which only the last may leave it.
@@ -83,6 +84,7 @@ impl<'a> Lifter<'a> {
         let guest = instrs.iter().map(|instr| GuestInstr { pc: instr.ip(), len: instr.len() as u8 }).collect();
         let mut builder = Builder::new(guest);
         builder.loads = options.loads;
+        builder.enter_floats(options.entering);
         Lifter { instrs, options, builder, infos: InstructionInfoFactory::new() }
     }
 
@@ -95,11 +97,13 @@ impl<'a> Lifter<'a> {
             builder.effect(Op::Forget { dst, len, unit: 1 });
         }
         if x87::lower(builder, instr, options).is_some() {
-            return;
+            return escape::note_move(builder, instr);
         }
         if lower::lower(builder, instr, options).is_none() {
-            unlifted::run(builder, &mut self.infos, instr);
-        } else if options.check {
+            return unlifted::run(builder, &mut self.infos, instr);
+        }
+        escape::note_move(builder, instr);
+        if options.check {
             builder.check_changes();
         }
     }

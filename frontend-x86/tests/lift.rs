@@ -33,7 +33,8 @@ fn decode(bytes: &[u8]) -> Vec<Instruction> {
 
 fn render(case: &Case) -> String {
     let instrs = decode(&case.bytes);
-    let options = LiftOptions { check: case.options.contains("check"), constants: &literals, carriers: 0, loads: 0 };
+    let [check, entering] = ["check", "entering"].map(|option| case.options.contains(option));
+    let options = LiftOptions { check, constants: &literals, carriers: 0, loads: 0, entering: entering.into() };
     let blocks = match case.options.contains("twice") {
         true => lift_loop(&instrs.repeat(2), 2, &options).expect("a loop that can be logged"),
         false => vec![lift(&instrs, &options)],

@@ -108,7 +108,7 @@ proptest! {
     ) {
         let instrs = decode(&pieces);
         let constants = |_: u64, buffer: &mut [u8]| { buffer.fill(0x3f); all_constant };
-        let block = lift(&instrs, &LiftOptions { check, constants: &constants, carriers: 0, loads: 0 });
+        let block = lift(&instrs, &LiftOptions { check, constants: &constants, carriers: 0, loads: 0, entering: 0 });
         prop_assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()));
         prop_assert_eq!(block.instrs.len(), instrs.len());
 
@@ -126,6 +126,6 @@ proptest! {
 
 #[test]
 fn an_empty_block_is_empty() {
-    let block = lift(&[], &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0 });
+    let block = lift(&[], &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0, entering: 0 });
     assert!(block.stmts.is_empty() && block.record == 0);
 }

@@ -166,7 +166,7 @@ struct Spot {
     #[serde(flatten)]
     kind: Kind,
     count: u64,
-    /// Executions that print too much error; for decisions, those that go the other way in the reals; for conversions,
+    /// Executions that print too much error, or take the bits of a float that has it; for decisions, those that go the other way in the reals; for conversions,
     /// those that give another integer.
     wrong: u64,
     max_bits: Number,
@@ -208,6 +208,8 @@ enum Kind {
     },
     Comparison,
     ToInteger,
+    /// Integer code computes with a float's bits.
+    Escape,
 }
 
 /// Where in the program; what is not known is `null`.
@@ -387,6 +389,7 @@ impl Spot {
                 SpotKind::Branch { cond } => Kind::Branch { condition: cond.name().into() },
                 SpotKind::Mask => Kind::Comparison,
                 SpotKind::ToInt => Kind::ToInteger,
+                SpotKind::Escape => Kind::Escape,
             },
             count: spot.count,
             wrong: spot.wrong,

@@ -53,7 +53,7 @@ impl Run {
             }
             constant_memory
         };
-        lift(&self.instrs, &LiftOptions { check: true, constants: &constants, carriers: 0, loads: 0 })
+        lift(&self.instrs, &LiftOptions { check: true, constants: &constants, carriers: 0, loads: 0, entering: 0 })
     }
 
     pub fn evaluate(&self, block: &Block) -> Evaluation {
@@ -79,7 +79,7 @@ impl Run {
 pub fn check_lifts(instr: &Instruction, what: &str) {
     let block = lift(
         std::slice::from_ref(instr),
-        &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0 },
+        &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0, entering: 0 },
     );
     assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()), "{what}\n{block}");
 }

@@ -208,6 +208,7 @@ impl Spot {
             }
             Kind::Comparison => SpotKind::Mask,
             Kind::ToInteger => SpotKind::ToInt,
+            Kind::Escape => SpotKind::Escape,
         };
         let location = match kind {
             SpotKind::Output { .. } => places.call(&self.site)?,

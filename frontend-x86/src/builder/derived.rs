@@ -1,0 +1,119 @@
+//! What general registers, and places in memory that the block has stored them to, hold of floats' bits.
+
+use super::Builder;
+use crate::escape::{Cell, Derived};
+use crate::registers::Granule;
+use fpgrind_ir::{Op, Reg, Type, Value};
+
+/// Digits behind the first one.
+const SINGLE: u32 = 23;
+const DOUBLE: u32 = 52;
+
+impl Builder {
+    /// The bits of floats in a general register. What came in from another block is not logged for that: there are digits, but no float is named.
+    pub fn bits_of_floats(&mut self, number: u8) -> Option<Derived> {
+        let general = self.generals[number as usize];
+        if let Some(index) = general.derived {
+            return Some(self.derived[index as usize].clone());
+        }
+        if !general.may_be_float {
+            return None;
+        }
+        let mut derived = Derived { digits: self.digits(number), ..Derived::default() };
+        if !general.granules.contains(&Granule::Untouched) {
+            derived.floats.extend(self.floats_in(number));
+            if derived.floats.is_empty() {
+                return None;
+            }
+        }
+        Some(derived)
+    }
+
+    /// Another block has left floats in these general registers, a bit each.
+    pub fn enter_floats(&mut self, registers: u16) {
+        for (number, general) in self.generals.iter_mut().enumerate() {
+            general.may_be_float |= registers >> number & 1 == 1;
+        }
+    }
+
+    /// The floats that another block may have left in a general register: logged now.
+    pub fn entered_floats(&mut self, number: u8) -> Vec<Value> {
+        self.log(Reg::Gpr(number), 0b11, Granule::Untouched);
+        self.floats_in(number)
+    }
+
+    /// Of the float that a general register holds: a single's upper half is zero.
+    fn digits(&self, number: u8) -> u32 {
+        let upper = self.constant_bits(&self.generals[number as usize].granules[1..]);
+        if upper == Some(0) { SINGLE } else { DOUBLE }
+    }
+
+    fn floats_in(&mut self, number: u8) -> Vec<Value> {
+        let pieces = self.pieces(&self.generals[number as usize].granules.clone());
+        pieces.into_iter().map(|(_, value)| value).filter(|value| self.value_may_carry_float(*value, true)).collect()
+    }
+
+    /// Integer code computes with these bits.
+    pub fn escape(&mut self, value: Value) -> Value {
+        self.push(fpgrind_ir::When::Before, None, Op::Escape { value })
+    }
+
+    /// A general register holds this now.
+    pub fn derive(&mut self, number: u8, derived: Derived) {
+        self.generals[number as usize].derived = Some(self.derived.len() as u16);
+        self.derived.push(derived);
+    }
+
+    /// What a general register holds is moved to where floats are.
+    pub fn becomes_float(&mut self, number: u8) {
+        self.take_back(self.generals[number as usize].derived);
+    }
+
+    /// Nothing has escaped after all: a statement that defines something, which nobody uses, is dead.
+    fn take_back(&mut self, derived: Option<u16>) {
+        let Some(index) = derived else { return };
+        for escape in std::mem::take(&mut self.derived[index as usize].escapes) {
+            let stmt = &mut self.block.stmts[escape.index()];
+            (stmt.ty, stmt.op) = (Some(Type::B32), Op::Const { bits: 0 });
+        }
+    }
+
+    /// A register is stored.
+    pub fn spill(&mut self, cell: Cell, reg: Reg) {
+        self.overwrite(cell);
+        match reg {
+            Reg::Vec(_) => self.spills.push((cell, None)),
+            Reg::Gpr(number) => {
+                let general = self.generals[number as usize];
+                if general.derived.is_some() || general.may_be_float {
+                    self.spills.push((cell, general.derived));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub fn overwrite(&mut self, cell: Cell) {
+        self.spills.retain(|(known, _)| *known != cell);
+    }
+
+    /// A general register is loaded from a place that the block has stored a float to, or what was made of one.
+    pub fn reload(&mut self, number: u8, cell: Cell) {
+        match self.spills.iter().find(|(known, _)| *known == cell) {
+            Some((_, None)) => {
+                let digits = self.digits(number);
+                let floats = self.floats_in(number).into_iter().collect();
+                self.derive(number, Derived { floats, digits, ..Derived::default() });
+            }
+            Some((_, derived)) => self.generals[number as usize].derived = *derived,
+            None => {}
+        }
+    }
+
+    /// What was stored is loaded to where floats are.
+    pub fn spill_becomes_float(&mut self, cell: Cell) {
+        if let Some((_, derived)) = self.spills.iter().find(|(known, _)| *known == cell) {
+            self.take_back(*derived);
+        }
+    }
+}
