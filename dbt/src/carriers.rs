@@ -4,10 +4,10 @@
 //! that calls preserve, what others nearby store from it is likely that float. So may be what is loaded into such a register, kept there over a
 //! call and then stored first of all: compilers copy a float so that nobody computes with.
 //!
-//! Where a block that leaves a float in any register leads straight on to another, that one may compute with its bits.
+//! Where a block that leaves a float in any register, or among a function's variables, leads straight on to another, that one may compute with its bits.
 
 use crate::exits::Key;
-use fpgrind_frontend_x86::floats_left;
+use fpgrind_frontend_x86::{Left, floats_left};
 use fpgrind_ir::Block;
 use iced_x86::{Code, Instruction, InstructionInfoFactory, OpKind, Register};
 use rustc_hash::FxHashMap;
@@ -17,18 +17,18 @@ pub struct Carriers {
     /// By neighbourhood of code, a bit for each register.
     left: FxHashMap<u64, u16>,
     /// What was left right before blocks.
-    entering: FxHashMap<Key, u16>,
+    entering: FxHashMap<Key, Left>,
     /// What blocks were described with, if that was anything: they may have to be described again, the same way.
     used: FxHashMap<Key, Carried>,
 }
 
-/// Registers that may carry floats into a block, a bit each.
-#[derive(Clone, Copy, PartialEq, Default)]
+/// What may carry floats into a block.
+#[derive(Clone, PartialEq, Default)]
 pub struct Carried {
-    /// What is stored from them may be one.
+    /// Registers, a bit each: what is stored from them may be one.
     pub around: u16,
-    /// What is computed with them may be done to one.
-    pub entering: u16,
+    /// What is computed with this may be done to one.
+    pub entering: Left,
 }
 
 /// Most functions are shorter.
@@ -43,21 +43,10 @@ impl Carriers {
         }
     }
 
-    /// Floats that these blocks leave in registers, or let through, are there when the blocks are entered that they lead on to.
-    pub fn pass_on(
-        &mut self,
-        from: Key,
-        blocks: &[Block],
-        instrs: &[Instruction],
-        to: impl Iterator<Item = u64>,
-        infos: &mut InstructionInfoFactory,
-    ) {
-        let through = self.of_block(from).entering;
-        let untouched =
-            if through == 0 { 0 } else { instrs.iter().fold(through, |all, instr| all & !used(instr, infos)) };
-        let left = left_by(blocks) | untouched;
-        if left != 0 {
-            to.for_each(|pc| *self.entering.entry((pc, from.1)).or_default() |= left);
+    /// What a block has left is there when those are entered that it leads to.
+    pub fn pass_on(&mut self, left: &Left, to: impl Iterator<Item = Key>) {
+        if !left.is_empty() {
+            to.for_each(|key| self.entering.entry(key).or_default().add(left));
         }
     }
 
@@ -66,17 +55,17 @@ impl Carriers {
         let here = key.0 / NEIGHBOURHOOD;
         let near = [here.wrapping_sub(1), here, here + 1];
         let carriers = near.iter().filter_map(|place| self.left.get(place)).fold(0, |all, left| all | left);
-        let carried = Carried { around: carriers, entering: self.entering.get(&key).copied().unwrap_or(0) };
+        let carried = Carried { around: carriers, entering: self.entering.get(&key).cloned().unwrap_or_default() };
         match carried == Carried::default() {
             true => self.used.remove(&key),
-            false => self.used.insert(key, carried),
+            false => self.used.insert(key, carried.clone()),
         };
         carried
     }
 
     /// Those that the block was described with.
     pub fn of_block(&self, key: Key) -> Carried {
-        self.used.get(&key).copied().unwrap_or_default()
+        self.used.get(&key).cloned().unwrap_or_default()
     }
 }
 

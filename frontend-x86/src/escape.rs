@@ -10,6 +10,33 @@ use fpgrind_ir::{Reg, Value};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use std::collections::BTreeSet;
 
+/// Where a block may find floats that only their bits say are some.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Left {
+    /// General registers, a bit each.
+    pub registers: u16,
+    pub cells: Vec<Cell>,
+}
+
+impl Left {
+    /// Those of two blocks that lead to the same one.
+    pub fn add(&mut self, other: &Left) {
+        self.registers |= other.registers;
+        for cell in &other.cells {
+            if self.cells.len() < MAX_CELLS && !self.cells.contains(cell) {
+                self.cells.push(*cell);
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        *self == Left::default()
+    }
+}
+
+/// What is looked at as bits is looked at soon.
+const MAX_CELLS: usize = 8;
+
 /// What a general register holds that was made of floats' bits.
 #[derive(Clone, Default)]
 pub struct Derived {
@@ -17,6 +44,8 @@ pub struct Derived {
     pub floats: BTreeSet<Value>,
     /// How many of the register's lowest bits are their digits.
     pub digits: u32,
+    /// Nothing was done to it but moving.
+    pub whole: bool,
     /// Escapes that are none if the register's contents become a float again.
     pub escapes: BTreeSet<Value>,
 }
@@ -62,6 +91,7 @@ pub fn follow(builder: &mut Builder, infos: &mut InstructionInfoFactory, instr: 
     }
     // What came in from another block is logged only where it matters.
     entered.into_iter().for_each(|number| all.floats.extend(builder.entered_floats(number)));
+    all.whole = false;
     if let Use::Change { digits } = used {
         all.digits = digits;
     } else {
@@ -162,6 +192,11 @@ pub fn is_integer_for_good(mnemonic: Mnemonic) -> bool {
     ["pmul", "pclmul", "pmadd", "psadbw", "aes", "sha", "prol", "pror"].iter().any(|begin| name.starts_with(begin))
 }
 
+/// Those of these places that others will know, the latest first.
+pub fn left_in(cells: impl DoubleEndedIterator<Item = Cell>) -> Vec<Cell> {
+    cells.rev().filter(Cell::is_local).take(MAX_CELLS).collect()
+}
+
 /// Takes note of a lifted instruction that moves bits between registers of different kinds, or between a register and memory.
 pub fn note_move(builder: &mut Builder, instr: &Instruction) {
     let moves_bits = matches!(
@@ -221,6 +256,11 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// A variable of the function's own, by the name that it has in other blocks, too.
+    fn is_local(&self) -> bool {
+        matches!(self.base, Register::RSP | Register::RBP) && self.index == Register::None
+    }
+
     fn of(instr: &Instruction) -> Cell {
         Cell {
             base: instr.memory_base(),

@@ -17,6 +17,7 @@ mod unlifted;
 mod x87;
 
 pub use coverage::{Coverage, coverage};
+pub use escape::Left;
 pub use kernel::{Direction, Memory, Transfer, filled_by_kernel, transfer};
 
 use builder::Builder;
@@ -34,8 +35,8 @@ pub struct LiftOptions<'a> {
     pub carriers: u16,
     /// General registers, a bit each: what is loaded into them may be stored by another block.
     pub loads: u16,
-    /// General registers, a bit each, in which a block that leads right to this one has left floats: integer code may compute with their bits.
-    pub entering: u16,
+    /// What blocks that lead right to this one have left: integer code may compute with the bits of floats there.
+    pub entering: &'a Left,
 }
 
 /// The general registers in which a block leaves floats for others.
@@ -49,11 +50,17 @@ pub fn floats_left(block: &Block) -> u16 {
 
 /// Describes a straight line of 64-bit instructions, of which only the last may leave it.
 pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
+    lift_for_others(instrs, options).0
+}
+
+/// The same, and what it leaves for blocks that it leads to.
+pub fn lift_for_others(instrs: &[Instruction], options: &LiftOptions) -> (Block, Left) {
     // Statements name their instruction in 16 bits. Translated blocks are far shorter.
     let instrs = &instrs[..instrs.len().min(u16::MAX as usize)];
     let mut lifter = Lifter::new(instrs, options);
     (0..instrs.len()).for_each(|index| lifter.lift(index));
-    fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(lifter.builder.finish()))
+    let left = lifter.builder.floats_left();
+    (fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(lifter.builder.finish())), left)
 }
 
 /// Describes a loop that is run through `times` times: `instrs` are those of one time after the other, and the last of each branches back.

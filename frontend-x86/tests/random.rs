@@ -1,6 +1,6 @@
 //! Whatever bytes a guest executes, lifting them must not panic and must give a block that verifies.
 
-use fpgrind_frontend_x86::{LiftOptions, lift};
+use fpgrind_frontend_x86::{Left, LiftOptions, lift};
 use fpgrind_ir::{Op, Place, Reg, verify};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use proptest::collection::vec;
@@ -108,7 +108,7 @@ proptest! {
     ) {
         let instrs = decode(&pieces);
         let constants = |_: u64, buffer: &mut [u8]| { buffer.fill(0x3f); all_constant };
-        let block = lift(&instrs, &LiftOptions { check, constants: &constants, carriers: 0, loads: 0, entering: 0 });
+        let block = lift(&instrs, &LiftOptions { check, constants: &constants, carriers: 0, loads: 0, entering: &Left::default() });
         prop_assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()));
         prop_assert_eq!(block.instrs.len(), instrs.len());
 
@@ -126,6 +126,9 @@ proptest! {
 
 #[test]
 fn an_empty_block_is_empty() {
-    let block = lift(&[], &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0, entering: 0 });
+    let block = lift(
+        &[],
+        &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0, entering: &Left::default() },
+    );
     assert!(block.stmts.is_empty() && block.record == 0);
 }

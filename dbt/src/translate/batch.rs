@@ -176,10 +176,9 @@ impl Translator {
             let (mut decoded, read_pages) = self.decode((pc, mode), volatile);
             pages.extend(read_pages);
             let carried = self.carriers.into_block((pc, mode));
-            let blocks = self.describe(&mut decoded, mode, carried);
+            let (blocks, left) = self.describe(&mut decoded, mode, carried);
             self.carriers.note(pc, &blocks);
-            let ahead = decoded.end.leads_straight_to();
-            self.carriers.pass_on((pc, mode), &blocks, &decoded.instrs, ahead, &mut self.infos);
+            self.carriers.pass_on(&left, decoded.end.leads_straight_to().map(|pc| (pc, mode)));
             let record = self.announce(blocks);
             // A call that is translated already is not translated again: returns can enter behind one only.
             let called = decoded.call().filter(|call| !volatile && *call != pc && !self.is_new(batch, (*call, mode)));

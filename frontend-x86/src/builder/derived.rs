@@ -1,7 +1,7 @@
 //! What general registers, and places in memory that the block has stored them to, hold of floats' bits.
 
 use super::Builder;
-use crate::escape::{Cell, Derived};
+use crate::escape::{Cell, Derived, Left, left_in};
 use crate::registers::Granule;
 use fpgrind_ir::{Op, Reg, Type, Value};
 
@@ -29,11 +29,20 @@ impl Builder {
         Some(derived)
     }
 
-    /// Another block has left floats in these general registers, a bit each.
-    pub fn enter_floats(&mut self, registers: u16) {
+    /// Another block has left floats.
+    pub fn enter_floats(&mut self, left: &Left) {
         for (number, general) in self.generals.iter_mut().enumerate() {
-            general.may_be_float |= registers >> number & 1 == 1;
+            general.may_be_float |= left.registers >> number & 1 == 1;
         }
+        self.spills.extend(left.cells.iter().map(|cell| (*cell, None)));
+    }
+
+    /// Where floats are that others may find.
+    pub fn floats_left(&self) -> Left {
+        let bits = self.generals.iter().enumerate().map(|(number, general)| u16::from(general.may_be_float) << number);
+        let is_whole = |derived: &Option<u16>| derived.is_none_or(|index| self.derived[index as usize].whole);
+        let cells = self.spills.iter().filter(|(_, derived)| is_whole(derived)).map(|(cell, _)| *cell);
+        Left { registers: bits.sum(), cells: left_in(cells) }
     }
 
     /// The floats that another block may have left in a general register: logged now.
@@ -103,7 +112,7 @@ impl Builder {
             Some((_, None)) => {
                 let digits = self.digits(number);
                 let floats = self.floats_in(number).into_iter().collect();
-                self.derive(number, Derived { floats, digits, ..Derived::default() });
+                self.derive(number, Derived { floats, digits, whole: true, ..Derived::default() });
             }
             Some((_, derived)) => self.generals[number as usize].derived = *derived,
             None => {}
