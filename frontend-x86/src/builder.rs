@@ -26,6 +26,7 @@ pub struct Builder {
     /// What was made of floats' bits, and where in memory such things lie that the block has stored; floats themselves have no number.
     derived: Vec<Derived>,
     spills: Vec<(Cell, Option<u16>)>,
+    escapes: Vec<derived::Escape>,
     vectors: [Vector; VECTORS],
     /// The mask registers that have been logged, and those that the block has written.
     masks: [Option<Value>; 8],
@@ -73,6 +74,7 @@ impl Builder {
             loads: 0,
             derived: Vec::new(),
             spills: Vec::new(),
+            escapes: Vec::new(),
             vectors: [Vector::UNTOUCHED; VECTORS],
             masks: [None; 8],
             masks_written: [false; 8],

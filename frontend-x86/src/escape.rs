@@ -95,7 +95,8 @@ pub fn follow(builder: &mut Builder, infos: &mut InstructionInfoFactory, instr: 
     if let Use::Change { digits } = used {
         all.digits = digits;
     } else {
-        let escapes = std::mem::take(&mut all.floats).into_iter().map(|value| builder.escape(value));
+        let escapes =
+            std::mem::take(&mut all.floats).into_iter().map(|value| builder.escape(value, used == Use::Integer));
         all.escapes.extend(escapes.collect::<Vec<_>>());
     }
     let Some(Reg::Gpr(destination)) = register(instr.op0_register()) else { return None };

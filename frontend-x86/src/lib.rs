@@ -70,6 +70,7 @@ pub fn lift_loop(instrs: &[Instruction], times: usize, options: &LiftOptions) ->
     let length = instrs.len() / times;
     let (mut blocks, mut common) = (Vec::new(), Vec::new());
     for end in (1..=times).map(|time| time * length) {
+        lifter.builder.begin_turn();
         (end - length..end).for_each(|index| lifter.lift(index));
         common.push(lifter.builder.len());
         let mut block = lifter.builder.clone().finish();

@@ -3,11 +3,19 @@
 use super::Builder;
 use crate::escape::{Cell, Derived, Left, left_in};
 use crate::registers::Granule;
-use fpgrind_ir::{Op, Reg, Type, Value};
+use fpgrind_ir::{Op, Reg, Type, Value, When};
 
 /// Digits behind the first one.
 const SINGLE: u32 = 23;
 const DOUBLE: u32 = 52;
+
+/// A float's bits that integer code computes with, and the statement that says so.
+#[derive(Clone, Copy)]
+pub struct Escape {
+    of: Value,
+    said: Value,
+    for_good: bool,
+}
 
 impl Builder {
     /// The bits of floats in a general register. What came in from another block is not logged for that: there are digits, but no float is named.
@@ -62,9 +70,20 @@ impl Builder {
         pieces.into_iter().map(|(_, value)| value).filter(|value| self.value_may_carry_float(*value, true)).collect()
     }
 
-    /// Integer code computes with these bits.
-    pub fn escape(&mut self, value: Value) -> Value {
-        self.push(fpgrind_ir::When::Before, None, Op::Escape { value })
+    /// Integer code computes with these bits: said once for all that it does with them, and perhaps taken back, unless it was for good.
+    pub fn escape(&mut self, value: Value, for_good: bool) -> Value {
+        if let Some(known) = self.escapes.iter_mut().find(|known| known.of == value) {
+            known.for_good |= for_good;
+            return known.said;
+        }
+        let said = self.push(When::Before, None, Op::Escape { value });
+        self.escapes.push(Escape { of: value, said, for_good });
+        said
+    }
+
+    /// What escapes from here on is said again: a loop begins anew.
+    pub fn begin_turn(&mut self) {
+        self.escapes.clear();
     }
 
     /// A general register holds this now.
@@ -81,8 +100,9 @@ impl Builder {
     /// Nothing has escaped after all: a statement that defines something, which nobody uses, is dead.
     fn take_back(&mut self, derived: Option<u16>) {
         let Some(index) = derived else { return };
-        for escape in std::mem::take(&mut self.derived[index as usize].escapes) {
-            let stmt = &mut self.block.stmts[escape.index()];
+        let escapes = std::mem::take(&mut self.derived[index as usize].escapes);
+        for escape in self.escapes.extract_if(.., |escape| !escape.for_good && escapes.contains(&escape.said)) {
+            let stmt = &mut self.block.stmts[escape.said.index()];
             (stmt.ty, stmt.op) = (Some(Type::B32), Op::Const { bits: 0 });
         }
     }

@@ -83,7 +83,7 @@ impl Builder {
         for value in values {
             self.effect(Op::Lose { value });
             if for_good {
-                self.effect(Op::Escape { value });
+                self.escape(value, true);
             }
         }
     }
