@@ -14,6 +14,7 @@ use crate::mpfr::Mpfr;
 use crate::native;
 use crate::number::Number;
 use crate::real::Real;
+use crate::room::Room;
 use crate::site::{SiteKey, Sites, Verdict};
 use crate::trace::{Args, Handle, Leaf, Made, Nodes, Term};
 use crate::{Config, RealKind};
@@ -73,7 +74,7 @@ struct Done<'a> {
 }
 
 impl<R: Real> Operations<R> {
-    pub fn new(config: &Config) -> Operations<R> {
+    pub fn new(config: &Config, room: Room) -> Operations<R> {
         let scratch = || R::zero(config.precision);
         Operations {
             precision: config.precision,
@@ -81,7 +82,7 @@ impl<R: Real> Operations<R> {
             settles: config.real == RealKind::Auto,
             tolerated: error::ulps_within(config.threshold),
             sets: Sets::new(config.memory / 16),
-            sites: Sites::new(),
+            sites: Sites::new(room),
             nodes: Nodes::new(config.max_depth, config.memory / 2),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,

@@ -7,6 +7,7 @@ use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
+use crate::room::Room;
 use crate::sampling::{Budget, Sampling};
 use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
@@ -86,6 +87,7 @@ pub struct Sites {
     /// Executions of all of them, and what looking at them has cost.
     executions: u64,
     looking: Budget,
+    room: Room,
 }
 
 /// Positions of expressions that may be looked at: so many, and then one for so many executions.
@@ -93,8 +95,8 @@ const FREE: u64 = 1 << 24;
 const EXECUTIONS: u64 = 8;
 
 impl Sites {
-    pub fn new() -> Sites {
-        Sites { sites: Vec::new(), numbers: FxHashMap::default(), executions: 0, looking: Budget::default() }
+    pub fn new(room: Room) -> Sites {
+        Sites { sites: Vec::new(), numbers: FxHashMap::default(), executions: 0, looking: Budget::default(), room }
     }
 
     pub fn number(&mut self, key: SiteKey) -> usize {
@@ -197,7 +199,7 @@ impl Sites {
                     computed: Number::from(0.0),
                     correct: Number::from(0.0),
                     mode,
-                    general: Generaliser::new(Term::Node(node), nodes),
+                    general: Generaliser::new(Term::Node(node), nodes, &self.room),
                     fine: Sampling::default(),
                     wrong: Sampling::default(),
                 });

@@ -76,6 +76,9 @@ struct Totals {
     /// How often histories or floats in memory were given up for want of memory.
     #[serde(default)]
     given_up: u64,
+    /// Expressions that have fewer samples or fewer operations for want of memory.
+    #[serde(default)]
+    short_expressions: u64,
     /// Parts of the log that could not be read.
     corrupt_records: u64,
     skipped_bytes: u64,
@@ -284,6 +287,7 @@ impl Document {
                 misnamed_calls: totals.misnamed_calls,
                 undecided: totals.undecided,
                 given_up: totals.given_up,
+                short_expressions: totals.short_expressions,
                 corrupt_records: totals.corrupt_records,
                 skipped_bytes: totals.skipped_bytes,
                 checks: totals.checks,

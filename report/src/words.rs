@@ -285,6 +285,12 @@ pub fn notes(report: &Report) -> Vec<String> {
             counted(totals.given_up, "time", "times"),
         ));
     }
+    if totals.short_expressions > 0 {
+        notes.push(format!(
+            "note: for want of memory {} examples or inner operations; --memory allows for more",
+            counted(totals.short_expressions, "expression lacks", "expressions lack"),
+        ));
+    }
     let failures = &report.findings.check_failures;
     if !failures.is_empty() {
         notes.push(format!(
