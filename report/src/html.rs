@@ -144,7 +144,7 @@ fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
         let line = site.file.as_ref().zip(site.line).and_then(|(file, line)| sources.line(file, line));
         let (computed, correct) = crate::numbers::short_pair(spot.computed, spot.correct);
         let error = match spot.kind {
-            SpotKind::Output { .. } => words::extent(spot),
+            SpotKind::Output { .. } | SpotKind::Escape => words::extent(spot),
             _ => crate::numbers::bits(spot.max_bits),
         };
         let blame = match spot.causes.is_empty() {
