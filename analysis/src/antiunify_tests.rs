@@ -40,7 +40,7 @@ fn op_at(pc: u32, operator: Operator, args: &[&Tree]) -> Tree {
 fn op_with(pc: u32, operator: Operator, args: &[&Tree], bits: u128, real: Mpfr) -> Tree {
     let args: Vec<Term> = args.iter().map(|arg| **arg).collect();
     let (ty, at, influences, ulps) = (Type::F64, LocationId(pc), Influences::NONE, 0);
-    let made = Made { operator, ty, at, influences, bits, real, target: Target::nearest(ty), ulps };
+    let made = Made { operator, at, influences, bits, real, target: Target::nearest(ty), ulps };
     Term::Node(NODES.with_borrow_mut(|nodes| nodes.make(made, &args)))
 }
 

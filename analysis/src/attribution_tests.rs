@@ -28,7 +28,7 @@ impl Computer {
             Mpfr::apply(operator, &natives.iter().collect::<Vec<_>>()).rounded(target)
         });
         let (at, influences) = (LocationId(at), Influences::NONE);
-        Term::Node(self.nodes.make(Made { operator, ty, at, influences, bits: native, real, target, ulps: 0 }, args))
+        Term::Node(self.nodes.make(Made { operator, at, influences, bits: native, real, target, ulps: 0 }, args))
     }
 
     fn error(&self, term: Term) -> f64 {

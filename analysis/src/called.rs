@@ -77,7 +77,7 @@ impl<R: Real> Operations<R> {
         for arg in args {
             influences = self.sets.union(influences, self.nodes.influences(*arg));
         }
-        let made = Made { operator, ty, at, influences, bits: native, real, target, ulps };
+        let made = Made { operator, at, influences, bits: native, real, target, ulps };
         let node = self.nodes.make(made, args);
         if self.is_error(ulps) {
             self.strays.note(ty, native, node);

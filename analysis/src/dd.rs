@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct DoubleDouble {
     /// The double next to the sum, and the rest.
     hi: f64,
@@ -285,7 +286,7 @@ impl Real for DoubleDouble {
         DoubleDouble::to_mpfr(self, precision)
     }
 
-    const HAS_PAIRS: bool = true;
+    const BEYOND_PAIRS: Option<usize> = Some(std::mem::offset_of!(DoubleDouble, big));
 
     #[inline(always)]
     fn as_pair(&self) -> Option<Pair> {

@@ -1,5 +1,6 @@
 //! Runs a block's shadow program on one record.
 
+use crate::compiled;
 use crate::lanes::{Address, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
 use crate::plain;
 use crate::program::Program;
@@ -97,83 +98,106 @@ impl<R: Real> Running<'_, R> {
 
     #[inline(always)]
     fn run_anywhere(&mut self, program: &Program, record: &[u8]) {
+        let values = &mut self.books.frame.values;
+        if values.len() < program.steps.len() {
+            values.resize(program.steps.len(), Value::plain(0));
+        }
         // Steps have the rest of the books.
         let mut lanes = std::mem::take(&mut self.books.lanes);
         if lanes.len() < program.lanes.count {
             lanes.resize(program.lanes.count, Lane::NOTHING);
         }
-        let values = &mut self.books.frame.values;
-        if values.len() < program.steps.len() {
-            values.resize(program.steps.len(), Value::plain(0));
-        }
-        for instr in &program.lanes.instrs {
-            match instr {
-                Instr::Doubles(plain) => self.plain::<f64>(plain, &mut lanes),
-                Instr::Singles(plain) => self.plain::<f32>(plain, &mut lanes),
-                Instr::Double(lane) => lanes[*lane as usize].prepare::<f64, R>(&self.books.operations.nodes),
-                Instr::Single(lane) => lanes[*lane as usize].prepare::<f32, R>(&self.books.operations.nodes),
-                Instr::LoadDouble(addr, input) => {
-                    let address = address(addr, record, &lanes);
-                    self.load_double(address, input, record, &mut lanes);
-                }
-                Instr::Load(addr, input) => {
-                    let address = address(addr, record, &lanes);
-                    self.load(address, input, record, &mut lanes);
-                }
-                Instr::LiveDouble(first, input) => self.live_double(*first, input, record, &mut lanes),
-                Instr::Live(first, input) => self.live(*first, input, record, &mut lanes),
-                Instr::Fresh(input) => {
-                    for granule in wanted(input.wanted) {
-                        let bits = window(record, input, granule);
-                        lanes[input.to as usize + granule].set(bits, Part::None, false);
-                    }
-                }
-                Instr::Const { bits, wide, to } => {
-                    lanes[*to as usize].set(*bits, Part::Constant(*bits as u32), *wide);
-                }
-                Instr::Copy(from, to) => {
-                    let Lane { bits, part, wide, .. } = lanes[*from as usize];
-                    lanes[*to as usize].set(bits, part, wide);
-                }
-                Instr::Join(granules, to) => join(granules, *to, &mut lanes, &self.books.operations.nodes),
-                Instr::Put { first, from } => {
-                    let parts = self.thread.registers.parts();
-                    for (part, lane) in parts[*first..].iter_mut().zip(from) {
-                        *part = lanes[*lane as usize].part;
-                    }
-                }
-                Instr::Drop { first, count } => {
-                    self.thread.registers.parts()[*first..first + count].fill(Part::None);
-                }
-                Instr::Store { addr, ty, from } => {
-                    let address = address(addr, record, &lanes);
-                    let part = |granule: usize| lanes[from[granule] as usize].part;
-                    let parts = [part(0), part(1), part(2), part(3)];
-                    let nodes = &self.books.operations.nodes;
-                    if !self.process.memory.store_within_page(address, *ty, &parts, nodes) {
-                        self.process.memory.store(address, *ty, &Value { bits: 0, parts }, nodes);
-                    }
-                }
-                Instr::StoreDouble { addr, from } => {
-                    let address = address(addr, record, &lanes);
-                    let part = lanes[*from as usize].part;
-                    if !self.process.memory.store_double(address, part) {
-                        let parts = [part, Part::None, Part::None, Part::None];
-                        let nodes = &self.books.operations.nodes;
-                        self.process.memory.store(address, Type::F64, &Value { bits: 0, parts }, nodes);
-                    }
-                }
-                Instr::Assemble(value, granules) => {
-                    let nodes = &self.books.operations.nodes;
-                    self.books.frame.values[*value] = assemble(granules, &lanes, nodes);
-                }
-                Instr::Step(index) => self.step_if_due(*index, &program.steps[*index], record),
-                Instr::TakeApart { value, wanted: mask, to } => {
-                    take_apart(&self.books.frame.values[*value], *mask, &mut lanes[*to as usize..]);
-                }
+        if !compiled::run(self, program, record, &mut lanes) {
+            for instr in &program.lanes.instrs {
+                self.execute(instr, program, record, &mut lanes);
             }
         }
         self.books.lanes = lanes;
+    }
+
+    #[inline(always)]
+    fn execute(&mut self, instr: &Instr, program: &Program, record: &[u8], lanes: &mut [Lane]) {
+        match instr {
+            Instr::Doubles(plain) => self.plain::<f64>(plain, lanes),
+            Instr::Singles(plain) => self.plain::<f32>(plain, lanes),
+            Instr::Double(lane) => lanes[*lane as usize].prepare::<f64, R>(&self.books.operations.nodes),
+            Instr::Single(lane) => lanes[*lane as usize].prepare::<f32, R>(&self.books.operations.nodes),
+            Instr::LoadDouble(addr, input) => {
+                let address = address(addr, record, lanes);
+                self.load_double(address, input, record, lanes);
+            }
+            Instr::Load(addr, input) => {
+                let address = address(addr, record, lanes);
+                self.load(address, input, record, lanes);
+            }
+            Instr::LiveDouble(first, input) => self.live_double(*first, input, record, lanes),
+            Instr::Live(first, input) => self.live(*first, input, record, lanes),
+            Instr::Fresh(input) => {
+                for granule in wanted(input.wanted) {
+                    let bits = window(record, input, granule);
+                    lanes[input.to as usize + granule].set(bits, Part::None, false);
+                }
+            }
+            Instr::Const { bits, wide, to } => {
+                lanes[*to as usize].set(*bits, Part::Constant(*bits as u32), *wide);
+            }
+            Instr::Copy(from, to) => {
+                let Lane { bits, part, wide, .. } = lanes[*from as usize];
+                lanes[*to as usize].set(bits, part, wide);
+            }
+            Instr::Join(granules, to) => join(granules, *to, lanes, &self.books.operations.nodes),
+            Instr::Put { first, from } => {
+                let parts = self.thread.registers.parts();
+                for (part, lane) in parts[*first..].iter_mut().zip(from) {
+                    *part = lanes[*lane as usize].part;
+                }
+            }
+            Instr::Drop { first, count } => {
+                self.thread.registers.parts()[*first..first + count].fill(Part::None);
+            }
+            Instr::Store { addr, ty, from } => {
+                let address = address(addr, record, lanes);
+                let part = |granule: usize| lanes[from[granule] as usize].part;
+                let parts = [part(0), part(1), part(2), part(3)];
+                let nodes = &self.books.operations.nodes;
+                if !self.process.memory.store_within_page(address, *ty, &parts, nodes) {
+                    self.process.memory.store(address, *ty, &Value { bits: 0, parts }, nodes);
+                }
+            }
+            Instr::StoreDouble { addr, from } => {
+                let address = address(addr, record, lanes);
+                let part = lanes[*from as usize].part;
+                if !self.process.memory.store_double(address, part) {
+                    let parts = [part, Part::None, Part::None, Part::None];
+                    let nodes = &self.books.operations.nodes;
+                    self.process.memory.store(address, Type::F64, &Value { bits: 0, parts }, nodes);
+                }
+            }
+            Instr::Assemble(value, granules) => {
+                let nodes = &self.books.operations.nodes;
+                self.books.frame.values[*value] = assemble(granules, lanes, nodes);
+            }
+            Instr::Step(index) => self.step_if_due(*index, &program.steps[*index], record),
+            Instr::TakeApart { value, wanted: mask, to } => {
+                take_apart(&self.books.frame.values[*value], *mask, &mut lanes[*to as usize..]);
+            }
+        }
+    }
+
+    /// The same, for compiled code.
+    pub fn execute_with_fma(&mut self, instr: &Instr, program: &Program, record: &[u8], lanes: &mut [Lane]) {
+        #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+        fn execute<R: Real>(
+            running: &mut Running<'_, R>,
+            instr: &Instr,
+            program: &Program,
+            record: &[u8],
+            lanes: &mut [Lane],
+        ) {
+            running.execute(instr, program, record, lanes);
+        }
+        // SAFETY: there is no compiled code where the CPU does not have it.
+        unsafe { execute(self, instr, program, record, lanes) };
     }
 
     #[inline(always)]

@@ -21,12 +21,25 @@ pub struct Sets {
     members: Vec<Rc<[u32]>>,
     numbers: FxHashMap<Rc<[u32]>, Influences>,
     unions: FxHashMap<(Influences, Influences), Influences>,
+    /// Unions that were asked for last, for those in a hurry.
+    pub recent: [Union; RECENT],
     extended: FxHashMap<(Influences, u32), Influences>,
     /// Bytes that they take, and may take.
     bytes: usize,
     most: usize,
     /// How often a set was not made.
     pub refused: u64,
+}
+
+pub const RECENT: usize = 256;
+/// By which the first of two sets is multiplied to find their place among them.
+pub const FIRST: usize = 5;
+
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Union {
+    pub of: [Influences; 2],
+    pub is: Influences,
 }
 
 /// What a set costs beside its members: two entries in tables.
@@ -40,6 +53,7 @@ impl Sets {
             members: vec![empty.clone()],
             numbers: FxHashMap::from_iter([(empty, Influences::NONE)]),
             unions: FxHashMap::default(),
+            recent: [Union::default(); RECENT],
             extended: FxHashMap::default(),
             bytes: 0,
             most,
@@ -72,6 +86,14 @@ impl Sets {
     }
 
     fn union_of_two(&mut self, a: Influences, b: Influences) -> Influences {
+        let place = (FIRST * a.0 as usize + b.0 as usize) % RECENT;
+        if self.recent[place].of != [a, b] {
+            self.recent[place] = Union { of: [a, b], is: self.find_union(a, b) };
+        }
+        self.recent[place].is
+    }
+
+    fn find_union(&mut self, a: Influences, b: Influences) -> Influences {
         let key = (a.min(b), a.max(b));
         if let Some(union) = self.unions.get(&key) {
             return *union;

@@ -106,6 +106,17 @@ pub enum Address {
     Sum(Box<Sum>),
 }
 
+impl Address {
+    fn further(mut self, by: u64) -> Address {
+        let disp = match &mut self {
+            Address::Logged(_, disp) => disp,
+            Address::Sum(sum) => &mut sum.disp,
+        };
+        *disp = disp.wrapping_add(by);
+        self
+    }
+}
+
 pub struct Sum {
     pub segment: Word,
     pub base: Word,
@@ -223,7 +234,7 @@ impl Lanes {
             steps,
             wanted: vec![0; steps.len()],
             in_frame: vec![false; steps.len()],
-            as_double: vec![false; steps.len()],
+            as_doubles: vec![0; steps.len()],
             lanes: vec![NOTHING; steps.len()],
             ready: vec![None],
             is_assembled: vec![false; steps.len()],
@@ -294,8 +305,8 @@ struct Maker<'a> {
     /// The granules of each value that are wanted in lanes; whether it is wanted in the frame.
     wanted: Vec<u8>,
     in_frame: Vec<bool>,
-    /// Whether its first float is wanted as a double.
-    as_double: Vec<bool>,
+    /// The granules at which doubles are wanted.
+    as_doubles: Vec<u8>,
     /// The first lane of each value.
     lanes: Vec<Number>,
     /// As what the float that a lane begins with is ready to be an argument.
@@ -359,7 +370,7 @@ impl Maker<'_> {
     fn want_float(&mut self, value: Index, ty: Type) {
         let Some(first) = self.sources[value].first().copied() else { return };
         self.wanted[first.value] |= 1 << first.granule;
-        self.as_double[first.value] |= ty == Type::F64 && first.granule == 0;
+        self.as_doubles[first.value] |= ((ty == Type::F64) as u8) << first.granule;
         if let Some(second) = self.sources[value].get(1).filter(|_| ty.bytes() > GRANULE)
             && !is_next(&first, second)
         {
@@ -444,28 +455,43 @@ impl Maker<'_> {
             return;
         }
         let to = self.new_lanes(index, GRANULES);
-        let is_double = wanted == 1 && self.as_double[index] && self.block.stmts[index].ty.map(Type::bytes) == Some(8);
-        if is_double && matches!(step, Step::Live { .. } | Step::Load { .. }) {
-            self.ready[to as usize] = Some(Type::F64);
+        let bytes = self.block.stmts[index].ty.map_or(0, Type::bytes);
+        let input = |slot: u16| Input { slot, bytes: bytes as u8, wanted, to };
+        // Nothing but doubles, each as an argument.
+        let doubles = (0..bytes / 8).map(|number| 2 * number).filter(|granule| wanted >> granule & 1 == 1);
+        let all_doubles = wanted & !0b101 == 0 && wanted & !self.as_doubles[index] == 0 && bytes >= 8;
+        let all_doubles = all_doubles && matches!(step, Step::Live { .. } | Step::Load { .. });
+        let double = |granule: usize, slot: u16| Input {
+            slot: slot + (GRANULE * granule) as u16,
+            bytes: 8,
+            wanted: 1,
+            to: to + granule as Number,
+        };
+        if all_doubles {
+            doubles.clone().for_each(|granule| self.ready[to as usize + granule] = Some(Type::F64));
         }
-        let input = |ty: &Type, slot: u16| Input { slot, bytes: ty.bytes() as u8, wanted, to };
         match step {
             Step::Live { place, ty, slot } => {
                 let Some(places) = Registers::fixed(*place, ty.bytes()) else { return };
-                let input = input(ty, slot.0);
-                self.instrs.push(match is_double {
-                    true => Instr::LiveDouble(places.start, input),
-                    false => Instr::Live(places.start, input),
-                });
+                if all_doubles {
+                    let live = |granule| Instr::LiveDouble(places.start + granule, double(granule, slot.0));
+                    self.instrs.extend(doubles.map(live));
+                } else {
+                    self.instrs.push(Instr::Live(places.start, input(slot.0)));
+                }
             }
-            Step::Load { addr, ty, slot } => {
-                let (addr, input) = (self.address(addr), input(ty, slot.0));
-                self.instrs.push(match is_double {
-                    true => Instr::LoadDouble(addr, input),
-                    false => Instr::Load(addr, input),
-                });
+            Step::Load { addr, slot, .. } => {
+                if all_doubles {
+                    for granule in doubles {
+                        let addr = self.address(addr).further((GRANULE * granule) as u64);
+                        self.instrs.push(Instr::LoadDouble(addr, double(granule, slot.0)));
+                    }
+                } else {
+                    let addr = self.address(addr);
+                    self.instrs.push(Instr::Load(addr, input(slot.0)));
+                }
             }
-            Step::Fresh { ty, slot } => self.instrs.push(Instr::Fresh(input(ty, slot.0))),
+            Step::Fresh { slot, .. } => self.instrs.push(Instr::Fresh(input(slot.0))),
             Step::Const { bits, ty } => {
                 for granule in (0..ty.granules()).filter(|granule| wanted >> granule & 1 == 1) {
                     let bits = (bits >> (8 * GRANULE * granule)) as u64;

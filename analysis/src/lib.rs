@@ -16,6 +16,7 @@ mod bitwise;
 mod called;
 mod choice;
 mod compensation;
+mod compiled;
 mod consume;
 mod dd;
 mod decision;

@@ -7,6 +7,14 @@ use crate::real::Real;
 use crate::trace::{Args, Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
 
+/// Lesser numbers are no such C in any format that is rounded to here.
+pub const LEAST: f64 = 4e6;
+
+#[inline(always)]
+pub fn may_be(number: f64) -> bool {
+    number.abs() >= LEAST
+}
+
 /// What looks like the second half of such a rounding. Whether it is one shows in its result, which must be the integer.
 pub struct Found {
     /// What is rounded: a float, or the product of two.

@@ -6,7 +6,7 @@
 //! removes what begins where it writes; what begins before it and reaches into it no longer agrees with the bits there.
 
 pub use crate::pages::Pages;
-use crate::pages::{Directory, PAGE, Page, SLOTS};
+use crate::pages::{Directory, PAGE, Recent, SLOTS, Slots};
 use crate::shadow::{GRANULES, Part, Value};
 use crate::trace::{Handle, Nodes};
 use fpgrind_ir::{GRANULE, Type};
@@ -83,11 +83,8 @@ impl Memory {
             8 => keeps(0) || keeps(1),
             _ => (0..granules).any(keeps),
         };
-        let page = if is_wanted {
-            self.pages.get_or_make(number)
-        } else {
-            self.pages.get_mut_if(number, |page| page.occupied > 0)
-        };
+        let page =
+            if is_wanted { self.pages.get_or_make(number) } else { self.pages.get_mut_if(number, |page| page.is_used) };
         if let Some(page) = page {
             for (granule, part) in parts.iter().enumerate().take(granules) {
                 page.set(first + granule, 0, if keeps(granule) { *part } else { Part::None });
@@ -108,6 +105,10 @@ impl Memory {
         is_simple
     }
 
+    pub fn recent(&self) -> *const Recent {
+        self.pages.recent()
+    }
+
     /// What begins in each of so many bytes' granules; none if they have no shadows, nothing if that is not simple.
     #[inline(always)]
     pub fn parts_within_page(&self, address: u64, bytes: usize) -> Option<&[Part]> {
@@ -116,7 +117,7 @@ impl Memory {
         if !address.is_multiple_of(GRANULE as u64) || slots.end > SLOTS {
             return None;
         }
-        let Some(page) = self.pages.get(number).filter(|page| page.occupied > 0) else { return Some(&[]) };
+        let Some(page) = self.pages.get(number).filter(|page| page.is_used) else { return Some(&[]) };
         (!page.has_offsets).then(|| &page.parts[slots])
     }
 
@@ -162,7 +163,7 @@ impl Memory {
         while granule < ty.granules() {
             let (number, first) = locate(address.wrapping_add((granule * GRANULE) as u64));
             let in_page = (ty.granules() - granule).min(SLOTS - first);
-            if let Some(page) = self.pages.get(number).filter(|page| page.occupied > 0) {
+            if let Some(page) = self.pages.get(number).filter(|page| page.is_used) {
                 let mut outdated = [false; GRANULES];
                 for (i, outdated) in outdated.iter_mut().enumerate().take(in_page) {
                     let part = page.parts[first + i];
@@ -214,7 +215,7 @@ impl Memory {
     pub fn clear(&mut self, address: u64, length: u64) {
         // Most memory has no floats in it.
         let page = address / PAGE;
-        if address.saturating_add(length) / PAGE == page && self.pages.get(page).is_none_or(|page| page.occupied == 0) {
+        if address.saturating_add(length) / PAGE == page && self.pages.get(page).is_none_or(|page| !page.is_used) {
             return;
         }
         for (number, slots) in self.pages_within(address, length) {
@@ -303,7 +304,7 @@ impl Memory {
     }
 
     pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
-        for (_, page) in self.pages.iter().filter(|(_, page)| page.occupied > 0) {
+        for (_, page) in self.pages.iter().filter(|(_, page)| page.is_used) {
             page.parts.iter().for_each(|part| part.each_root(root));
         }
     }
@@ -317,7 +318,7 @@ impl Memory {
     }
 
     /// The page if anything in these slots may have to go.
-    fn page_with(&mut self, number: u64, slots: Range<usize>) -> Option<&mut Page> {
+    fn page_with(&mut self, number: u64, slots: Range<usize>) -> Option<&mut Slots> {
         self.pages.get_mut_if(number, |page| page.holds_any(slots.clone()))
     }
 
@@ -327,10 +328,10 @@ impl Memory {
         let Some(length) = length.checked_sub(1) else { return SmallVec::new() };
         let last = address.saturating_add(length);
         let (first_page, last_page) = (address / PAGE, last / PAGE);
-        let within = |number: u64, page: &Page| {
+        let within = |number: u64, page: &Slots| {
             let from = if number == first_page { locate(address).1 } else { 0 };
             let to = if number == last_page { locate(last).1 } else { SLOTS - 1 };
-            (page.occupied > 0).then_some((number, from..to + 1))
+            (page.is_used).then_some((number, from..to + 1))
         };
         if last_page - first_page < self.pages.len() as u64 {
             (first_page..=last_page).filter_map(|number| within(number, self.pages.get(number)?)).collect()
@@ -343,7 +344,7 @@ impl Memory {
 }
 
 /// Where the float in a slot begins.
-fn begin_of(number: u64, slot: usize, page: &Page) -> u64 {
+fn begin_of(number: u64, slot: usize, page: &Slots) -> u64 {
     number * PAGE + (slot * GRANULE) as u64 + page.offsets[slot] as u64
 }
 

@@ -16,7 +16,7 @@ thread_local! {
 fn shadowed(value: f64) -> Value {
     let (real, bits, ty) = (Mpfr::exactly(64, value), value.to_bits() as u128, Type::F64);
     let (at, influences, target) = (LocationId(0), Influences::NONE, Target::nearest(ty));
-    let made = Made { operator: Operator::Add, ty, at, influences, bits, real, target, ulps: 0 };
+    let made = Made { operator: Operator::Add, at, influences, bits, real, target, ulps: 0 };
     NODES.with_borrow_mut(|nodes| Value::of_term(Term::Node(nodes.make(made, &[])), nodes))
 }
 

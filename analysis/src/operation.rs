@@ -1,6 +1,7 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
 use crate::compensation::{self, Compensations};
+use crate::compiled::{self, Examples};
 use crate::error;
 use crate::findings::CauseKind;
 use crate::format::{self, Decoded, Kind, is_within};
@@ -29,7 +30,9 @@ pub struct Operations<R> {
     /// Doubts of the reals are settled by MPFR.
     pub settles: bool,
     /// Errors of at most this many ulps are none.
-    tolerated: u64,
+    pub(crate) tolerated: u64,
+    /// What results look like, for compiled code.
+    pub examples: Examples<R>,
     pub sets: Sets,
     pub sites: Sites,
     pub nodes: Nodes<R>,
@@ -81,6 +84,7 @@ impl<R: Real> Operations<R> {
             noise: noise(config),
             settles: config.real == RealKind::Auto,
             tolerated: error::ulps_within(config.threshold),
+            examples: compiled::examples(),
             sets: Sets::new(config.memory / 16),
             sites: Sites::new(room),
             nodes: Nodes::new(config.max_depth, config.memory / 2),
@@ -185,7 +189,7 @@ impl<R: Real> Operations<R> {
             }
         }
         let ulps = done.ulps;
-        let node = self.nodes.make(Made { operator, ty, at, influences, bits: native, real, target, ulps }, args);
+        let node = self.nodes.make(Made { operator, at, influences, bits: native, real, target, ulps }, args);
         if self.is_error(ulps) {
             self.strays.note(ty, native, node);
         }
@@ -268,7 +272,7 @@ impl<R: Real> Operations<R> {
         self.count += 1;
         let real = R::exactly(self.precision, Number::new(ty, native));
         let (influences, target) = (Influences::NONE, Target::nearest(ty));
-        Term::Node(self.nodes.make(Made { operator, ty, at, influences, bits: native, real, target, ulps: 0 }, &args))
+        Term::Node(self.nodes.make(Made { operator, at, influences, bits: native, real, target, ulps: 0 }, &args))
     }
 
     /// A double operation on what was rounded to a single: that rounding is no error among singles, but it is one here. So it is

@@ -5,6 +5,7 @@ use fpgrind_ir::GRANULE;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::ops::Range;
+use std::ptr::null_mut;
 use std::rc::Rc;
 
 pub const SLOTS: usize = 1024;
@@ -36,41 +37,52 @@ impl Pages {
     }
 }
 
-pub struct Page {
+#[derive(Clone, Copy)]
+pub struct Slots {
     pub parts: [Part; SLOTS],
     /// Where in its four bytes a slot's float begins.
     pub offsets: [u8; SLOTS],
-    pub occupied: usize,
+    /// Something was put here.
+    pub is_used: bool,
     /// Some float may begin between slots.
     pub has_offsets: bool,
-    pages: Pages,
 }
 
-impl Page {
-    fn new(pages: &Pages) -> Rc<Page> {
-        pages.count.update(|count| count + 1);
-        let pages = pages.clone();
-        Rc::new(Page { parts: [Part::None; SLOTS], offsets: [0; SLOTS], occupied: 0, has_offsets: false, pages })
-    }
+impl Slots {
+    const EMPTY: Slots = Slots { parts: [Part::None; SLOTS], offsets: [0; SLOTS], is_used: false, has_offsets: false };
 
     #[inline(always)]
     pub fn set(&mut self, slot: usize, offset: u8, part: Part) {
-        self.occupied += !part.is_none() as usize;
-        self.occupied -= !self.parts[slot].is_none() as usize;
+        self.is_used |= !part.is_none();
         self.parts[slot] = part;
         self.offsets[slot] = offset;
         self.has_offsets |= offset != 0;
     }
 
     pub fn holds_any(&self, slots: Range<usize>) -> bool {
-        self.occupied > 0 && self.parts[slots].iter().any(|part| !part.is_none())
+        self.is_used && self.parts[slots].iter().any(|part| !part.is_none())
+    }
+}
+
+/// What is known of a page that does not exist.
+static NOTHING: Slots = Slots::EMPTY;
+
+struct Page {
+    slots: Slots,
+    pages: Pages,
+}
+
+impl Page {
+    fn new(pages: &Pages) -> Rc<Page> {
+        pages.count.update(|count| count + 1);
+        Rc::new(Page { slots: Slots::EMPTY, pages: pages.clone() })
     }
 }
 
 impl Clone for Page {
     fn clone(&self) -> Page {
         self.pages.count.update(|count| count + 1);
-        Page { pages: self.pages.clone(), ..*self }
+        Page { slots: self.slots, pages: self.pages.clone() }
     }
 }
 
@@ -80,20 +92,48 @@ impl Drop for Page {
     }
 }
 
-/// The pages of an address space. A copy shares the original's until one of the two writes to them.
-#[derive(Clone)]
+/// The pages of an address space.
 pub struct Directory {
     places: FxHashMap<u64, usize>,
     pages: Vec<Option<Rc<Page>>>,
     free: Vec<usize>,
     /// What was looked up last: programs come back to a few pages again and again.
-    recent: [Cell<(u64, Option<usize>)>; RECENT],
+    recent: [Cell<Recent>; RECENT],
     all: Pages,
 }
 
-const RECENT: usize = 64;
+pub const RECENT: usize = 64;
 /// No address has this page.
 const NOBODY: u64 = u64::MAX;
+
+/// Where a page is. The pointers are for compiled code.
+#[derive(Clone, Copy)]
+pub struct Recent {
+    pub number: u64,
+    place: Option<u32>,
+    /// Its slots; others, with nothing in them, if it does not exist.
+    pub readable: *const Slots,
+    /// Null if it does not exist, or is shared with another address space.
+    pub writable: *mut Slots,
+}
+
+impl Recent {
+    const NOBODY: Recent = Recent { number: NOBODY, place: None, readable: &NOTHING, writable: null_mut() };
+}
+
+/// A copy shares the original's pages until one of the two writes to them.
+impl Clone for Directory {
+    fn clone(&self) -> Directory {
+        self.recent.iter().for_each(|recent| recent.set(Recent::NOBODY));
+        Directory {
+            places: self.places.clone(),
+            pages: self.pages.clone(),
+            free: self.free.clone(),
+            recent: self.recent.clone(),
+            all: self.all.clone(),
+        }
+    }
+}
 
 impl Directory {
     pub fn new(all: &Pages) -> Directory {
@@ -101,43 +141,52 @@ impl Directory {
             places: FxHashMap::default(),
             pages: Vec::new(),
             free: Vec::new(),
-            recent: [const { Cell::new((NOBODY, None)) }; RECENT],
+            recent: [const { Cell::new(Recent::NOBODY) }; RECENT],
             all: all.clone(),
         }
     }
 
+    /// What was looked up last, at its number modulo [`RECENT`].
+    pub fn recent(&self) -> *const Recent {
+        self.recent.as_ptr().cast()
+    }
+
     #[inline(always)]
     fn place(&self, number: u64) -> Option<usize> {
-        let recent = &self.recent[number as usize % RECENT];
-        let (last, place) = recent.get();
-        if last == number {
-            return place;
-        }
-        let place = self.look_up(number);
-        recent.set((number, place));
-        place
+        let recent = self.recent[number as usize % RECENT].get();
+        let recent = if recent.number == number { recent } else { self.look_up(number) };
+        recent.place.map(|place| place as usize)
     }
 
     #[inline(never)]
-    fn look_up(&self, number: u64) -> Option<usize> {
-        self.places.get(&number).copied()
+    fn look_up(&self, number: u64) -> Recent {
+        let mut recent = Recent { number, ..Recent::NOBODY };
+        if let Some(place) = self.places.get(&number)
+            && let Some(page) = &self.pages[*place]
+        {
+            let slots = (&raw const page.slots).cast_mut();
+            let writable = if Rc::strong_count(page) == 1 { slots } else { null_mut() };
+            recent = Recent { number, place: Some(*place as u32), readable: slots, writable };
+        }
+        self.recent[number as usize % RECENT].set(recent);
+        recent
     }
 
     #[inline(always)]
-    pub fn get(&self, number: u64) -> Option<&Page> {
-        self.pages.get(self.place(number)?)?.as_deref()
+    pub fn get(&self, number: u64) -> Option<&Slots> {
+        self.pages.get(self.place(number)?)?.as_deref().map(|page| &page.slots)
     }
 
     /// The page to put shadows into: none if there are too many.
     #[inline(always)]
-    pub fn get_or_make(&mut self, number: u64) -> Option<&mut Page> {
+    pub fn get_or_make(&mut self, number: u64) -> Option<&mut Slots> {
         match self.place(number) {
             Some(_) => self.get_mut(number),
             None => self.make(number),
         }
     }
 
-    fn make(&mut self, number: u64) -> Option<&mut Page> {
+    fn make(&mut self, number: u64) -> Option<&mut Slots> {
         if self.all.is_full() {
             return None;
         }
@@ -146,43 +195,45 @@ impl Directory {
             self.pages.push(None);
         }
         self.places.insert(number, place);
-        self.recent[number as usize % RECENT].set((number, Some(place)));
-        Rc::get_mut(self.pages[place].insert(Page::new(&self.all)))
+        self.pages[place] = Some(Page::new(&self.all));
+        self.look_up(number);
+        self.get_mut(number)
     }
 
     /// A page to write to, if that is needed.
     #[inline(always)]
-    pub fn get_mut_if(&mut self, number: u64, is_needed: impl Fn(&Page) -> bool) -> Option<&mut Page> {
+    pub fn get_mut_if(&mut self, number: u64, is_needed: impl Fn(&Slots) -> bool) -> Option<&mut Slots> {
         if is_needed(self.get(number)?) { self.get_mut(number) } else { None }
     }
 
     /// A page to write to, copied if it is shared. If there is no room for a copy, it goes: shadows may be lost, never wrong.
     #[inline(always)]
-    pub fn get_mut(&mut self, number: u64) -> Option<&mut Page> {
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Slots> {
         let place = self.place(number)?;
-        if Rc::get_mut(self.pages[place].as_mut()?).is_none() {
+        if self.recent[number as usize % RECENT].get().writable.is_null() {
             self.unshare(number, place);
         }
-        Rc::get_mut(self.pages[place].as_mut()?)
+        Rc::get_mut(self.pages[place].as_mut()?).map(|page| &mut page.slots)
     }
 
     #[cold]
     fn unshare(&mut self, number: u64, place: usize) {
-        if self.all.is_full() {
+        let is_shared = self.pages[place].as_ref().is_some_and(|page| Rc::strong_count(page) > 1);
+        if is_shared && self.all.is_full() {
             self.pages[place] = None;
             self.places.remove(&number);
             self.free.push(place);
-            self.recent[number as usize % RECENT].set((number, None));
         } else if let Some(page) = &mut self.pages[place] {
             Rc::make_mut(page);
         }
+        self.look_up(number);
     }
 
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &Page)> {
-        self.places.iter().filter_map(|(number, place)| Some((*number, self.pages[*place].as_deref()?)))
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Slots)> {
+        self.places.iter().filter_map(|(number, place)| Some((*number, &self.pages[*place].as_deref()?.slots)))
     }
 }

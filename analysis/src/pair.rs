@@ -29,7 +29,7 @@ fn fast_two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// Far enough from the ends of the doubles that products, their roundings and quotients are doubles, too.
 #[inline(always)]
-pub fn is_safe(value: f64) -> bool {
+pub const fn is_safe(value: f64) -> bool {
     const LEAST: u64 = 1023 - 900;
     const COUNT: u64 = 1900;
     (value.to_bits() >> 52 & 0x7ff).wrapping_sub(LEAST) < COUNT
@@ -43,6 +43,7 @@ fn underflow(of_doubles: bool) -> f64 {
 
 /// Two doubles and the bound: a double-double that is one.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Pair {
     /// The double next to the sum, and the rest.
     pub hi: f64,
@@ -102,10 +103,12 @@ impl Pair {
     fn mul(a: Pair, b: Pair) -> Option<Pair> {
         let product = a.hi * b.hi;
         if !is_safe(product) {
-            // The zeros among them have the right sign.
-            let is_zero = |real: Pair| real.hi == 0.0 && real.err == 0.0;
-            let is_zero = (is_zero(a) || is_zero(b)) && product == 0.0 && a.err + b.err < f64::INFINITY;
-            return is_zero.then(|| Pair::double(product));
+            // The zeros among them have the right sign; and if they are in doubt, so is the product.
+            let is_zero = (a.hi == 0.0 || b.hi == 0.0) && product == 0.0 && a.err + b.err < f64::INFINITY;
+            let most = |real: Pair| real.hi.abs() + real.lo.abs();
+            let err = (most(a) * b.err + most(b) * a.err + a.err * b.err) * SLACK;
+            let is_exact = a.hi == 0.0 && a.err == 0.0 || b.hi == 0.0 && b.err == 0.0;
+            return is_zero.then(|| Pair::new(product, 0.0, if is_exact { 0.0 } else { err + underflow(false) }));
         }
         let rest = f64::mul_add(a.hi, b.hi, -product);
         let cross = a.hi * b.lo;
@@ -120,6 +123,11 @@ impl Pair {
     #[inline(always)]
     fn div(a: Pair, b: Pair) -> Option<Pair> {
         let quotient = a.hi / b.hi;
+        if a.hi == 0.0 && is_safe(b.hi) && a.err > 0.0 && b.err < b.hi.abs() * LITTLE {
+            // A zero in doubt.
+            let err = a.err / b.hi.abs() * (1.0 + 4.0 * LITTLE) * SLACK + underflow(false);
+            return Some(Pair::new(quotient, 0.0, err));
+        }
         if !is_safe(quotient) || !is_safe(a.hi) || b.err >= b.hi.abs() * LITTLE {
             return None;
         }

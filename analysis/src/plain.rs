@@ -10,6 +10,7 @@ use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::{Float, Lane, Number};
 use crate::location::LocationId;
+use crate::magic;
 use crate::mode::{MXCSR_MATTERS, Mode, Target};
 use crate::operation::Operations;
 use crate::pair::Pair;
@@ -117,16 +118,14 @@ impl Lane {
         }
         let value = F::value(bits);
         // It may be a magic number.
-        self.is_plain = !(constant && value.abs() >= 4e6);
+        self.is_plain = !(constant && magic::may_be(value));
         self.float.set(Pair::double(value), 0, Influences::NONE, Slot::leaf(ty, bits, constant));
     }
 
     #[inline(always)]
     pub fn prepare_node<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
         let node = &nodes[handle];
-        // A cast may have been a loss that counts only now; a rounding in disguise has constants behind it.
-        let is_special = matches!(node.operator, Operator::Cast | Operator::Neg);
-        let real = node.real.as_pair().filter(|_| !is_special);
+        let real = node.real.as_pair().filter(|_| !node.is_special());
         self.is_plain = real.is_some();
         self.float.set(real.unwrap_or(Pair::double(0.0)), node.ulps, node.influences, Slot::node(handle));
     }
@@ -227,7 +226,7 @@ impl<R: Real> Operations<R> {
         }
         self.count += 1;
         let (ty, target) = (F::TARGET.ty, F::TARGET);
-        let made = Made { operator, ty, at, influences, bits: native as u128, real: shadow, target, ulps };
+        let made = Made { operator, at, influences, bits: native as u128, real: shadow, target, ulps };
         let node = self.nodes.make_of(made, [x.slot, y.slot, z.slot, Slot::None], [x.word, y.word, z.word, 0]);
         let args = [F::value(a.bits), F::value(b.bits)];
         let result = &mut lanes[to as usize];

@@ -1,5 +1,6 @@
 //! A block compiled for the analysis: values are indices into a frame, sites and spots are known, types are resolved.
 
+use crate::compiled::Code;
 use crate::findings::SpotKind;
 use crate::lanes::Lanes;
 use crate::location::LocationId;
@@ -238,9 +239,19 @@ pub struct Program {
     pub lanes: Lanes,
     /// Bytes of a record.
     pub record: usize,
+    pub code: Code,
 }
 
 impl Program {
+    /// May it change how SSE rounds?
+    pub fn changes_mode(&self) -> bool {
+        let changes = |step: &Step| match step {
+            Step::Guarded { step, .. } => matches!(**step, Step::SetMxcsr { .. }),
+            step => matches!(step, Step::SetMxcsr { .. }),
+        };
+        self.steps.iter().any(changes)
+    }
+
     /// Nothing if the block makes no sense. `locate` says what code is at an address.
     pub fn new(
         block: &Block,
@@ -260,7 +271,8 @@ impl Program {
         if let Some(Step::Leave { last, .. }) = steps.iter_mut().rfind(|step| matches!(step, Step::Leave { .. })) {
             *last = true;
         }
-        Some(Program { lanes: Lanes::new(block, &steps), steps, record: block.record as usize })
+        let (record, code) = (block.record as usize, Code::default());
+        Some(Program { lanes: Lanes::new(block, &steps), steps, record, code })
     }
 }
 

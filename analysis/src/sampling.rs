@@ -18,10 +18,10 @@ impl Budget {
 
 /// Numbers as good as random, the same in each run.
 #[derive(Default)]
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         // A linear congruential generator (Knuth's MMIX): a stride of its own would keep step with the program's loops.
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) % limit.max(1)
@@ -33,7 +33,7 @@ impl Random {
 pub struct Sampling<const ALL: u64, const OF: u64> {
     count: u64,
     /// What is left of the way to the next.
-    skip: u64,
+    pub skip: u64,
     random: Random,
 }
 

@@ -17,8 +17,8 @@ use std::collections::VecDeque;
 const MOST: [usize; 3] = [48, 400, 3000];
 
 /// Done again without further ado; and for so many operations one more. To do one again takes a hundred times as long.
-const FREE: u64 = 1 << 16;
-const OPERATIONS: u64 = 512;
+pub const FREE: u64 = 1 << 16;
+pub const OPERATIONS: u64 = 512;
 /// What it costs to ask at all, in operations that are done again.
 const CALL: u64 = 8;
 

@@ -10,6 +10,7 @@ use fpgrind_ir::{GRANULE, Type};
 
 /// What is known about the float that begins at a granule.
 #[derive(Clone, Copy, Debug)]
+#[repr(u32)]
 pub enum Part {
     /// Nothing: data without a history.
     None,

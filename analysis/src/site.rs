@@ -8,7 +8,7 @@ use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
 use crate::room::Room;
-use crate::sampling::{Budget, Sampling};
+use crate::sampling::{Budget, Random, Sampling};
 use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
@@ -38,30 +38,35 @@ pub struct SiteKey {
 
 pub struct Site {
     pub key: SiteKey,
-    pub executions: u64,
+    /// It stays where it is: compiled code knows the address.
+    pub tally: Box<Tally>,
     pub state: State,
+}
+
+/// What changes with each execution. Compiled code writes it, too.
+pub struct Tally {
+    pub executions: u64,
+    /// Executions before this one need only be counted, and compared with the extremes.
+    pub next: u64,
+    /// Of the first and the second argument, while nothing went wrong.
+    pub extremes: [Extremes; 2],
     /// Which of its doubts are settled.
-    doubts: Sampling<16, 4096>,
+    pub doubts: Sampling<16, 4096>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Extremes {
+    pub least: f64,
+    pub greatest: f64,
+    pub least_node: Option<Handle>,
+    pub greatest_node: Option<Handle>,
 }
 
 pub enum State {
-    /// Nothing went wrong so far. Some traces are kept, to know what good executions looked like if one ever does.
-    Good(Early),
+    /// Nothing went wrong so far. The traces of executions number 1, 2, 4, 8 are kept, and those with the least and the greatest arguments, to know
+    /// what good executions looked like if one ever does.
+    Good(Vec<Handle>),
     Candidate(Box<Candidate>),
-}
-
-/// Traces of good executions: those number 1, 2, 4, 8, and those with the least and the greatest first and second argument.
-#[derive(Default)]
-pub struct Early {
-    sampled: Vec<Handle>,
-    extremes: [Extremes; 2],
-}
-
-struct Extremes {
-    least: f64,
-    greatest: f64,
-    least_node: Option<Handle>,
-    greatest_node: Option<Handle>,
 }
 
 const MAX_SAMPLED: usize = 16;
@@ -76,8 +81,8 @@ pub struct Candidate {
     /// How the CPU rounded when it first went wrong.
     pub mode: Mode,
     pub general: Generaliser,
-    /// Which executions are looked at.
-    fine: Sampling<256, 256>,
+    /// Which executions are looked at, when there is no time for all.
+    fine: Random,
     wrong: Sampling<256, 64>,
 }
 
@@ -85,7 +90,7 @@ pub struct Sites {
     sites: Vec<Site>,
     numbers: FxHashMap<SiteKey, usize>,
     /// Executions of all of them, and what looking at them has cost.
-    executions: u64,
+    pub executions: u64,
     looking: Budget,
     room: Room,
 }
@@ -93,6 +98,9 @@ pub struct Sites {
 /// Positions of expressions that may be looked at: so many, and then one for so many executions.
 const FREE: u64 = 1 << 24;
 const EXECUTIONS: u64 = 8;
+/// Executions that went well need fewer looks: so much is free, and then one of so many, or more if it costs less than its share.
+const FREE_IF_FINE: u64 = 1 << 20;
+const SELDOM: u64 = 256;
 
 impl Sites {
     pub fn new(room: Room) -> Sites {
@@ -103,9 +111,13 @@ impl Sites {
         *self.numbers.entry(key).or_insert_with(|| {
             self.sites.push(Site {
                 key,
-                executions: 0,
-                state: State::Good(Early::default()),
-                doubts: Sampling::default(),
+                tally: Box::new(Tally {
+                    executions: 0,
+                    next: 1,
+                    extremes: [Extremes::NONE; 2],
+                    doubts: Sampling::default(),
+                }),
+                state: State::Good(Vec::new()),
             });
             self.sites.len() - 1
         })
@@ -113,17 +125,17 @@ impl Sites {
 
     /// How often an operation was executed.
     pub fn executions(&self, key: SiteKey) -> u64 {
-        self.numbers.get(&key).map_or(0, |number| self.sites[*number].executions)
+        self.numbers.get(&key).map_or(0, |number| self.sites[*number].tally.executions)
     }
 
     /// Is a doubt about a result of this site to be settled? That takes long.
     pub fn settles(&mut self, number: usize) -> bool {
-        self.sites[number].doubts.is_due()
+        self.sites[number].tally.doubts.is_due()
     }
 
     /// The same, if it is not: then this one has passed.
     pub fn passes_over_doubt(&mut self, number: usize) -> bool {
-        self.sites[number].doubts.passes()
+        self.sites[number].tally.doubts.passes()
     }
 
     pub fn is_candidate(&self, number: usize) -> bool {
@@ -133,8 +145,8 @@ impl Sites {
     /// Calls a function with each node that is kept.
     pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
         for site in &self.sites {
-            if let State::Good(early) = &site.state {
-                early.kept().for_each(&mut *root);
+            if let State::Good(sampled) = &site.state {
+                site.tally.kept(sampled).for_each(&mut *root);
             }
         }
     }
@@ -143,6 +155,10 @@ impl Sites {
     pub fn candidates(&self) -> Vec<u32> {
         let wrong = |(number, site): (usize, &Site)| matches!(site.state, State::Candidate(_)).then_some(number as u32);
         self.sites.iter().enumerate().filter_map(wrong).collect()
+    }
+
+    pub fn tally(&self, number: usize) -> &Tally {
+        &self.sites[number].tally
     }
 
     pub fn get_mut(&mut self, number: usize) -> Option<&mut Site> {
@@ -160,20 +176,26 @@ impl Sites {
         nodes: &Nodes<R>,
     ) {
         let site = &mut self.sites[number];
-        site.executions += 1;
+        site.tally.executions += 1;
         self.executions += 1;
         match &mut site.state {
-            State::Good(early) => early.keep(site.executions, node, args),
+            State::Good(sampled) => site.tally.keep(node, args, sampled),
+            State::Candidate(_) if site.tally.executions < site.tally.next => {}
             State::Candidate(_) => self.see_fine(number, node, ulps, nodes),
         }
     }
 
     fn see_fine<R: Real>(&mut self, number: usize, node: Handle, ulps: Option<u64>, nodes: &Nodes<R>) {
-        if let State::Candidate(candidate) = &mut self.sites[number].state
-            && (self.looking.spend(candidate.general.size(), FREE, self.executions / EXECUTIONS)
-                || candidate.fine.is_due())
-        {
+        let site = &mut self.sites[number];
+        if let State::Candidate(candidate) = &mut site.state {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
+            let cost = candidate.general.size();
+            let on_average = (EXECUTIONS * cost as u64).min(SELDOM);
+            let further = match self.looking.spend(cost, FREE_IF_FINE, 0) {
+                true => 1,
+                false => 1 + candidate.fine.below(2 * on_average),
+            };
+            site.tally.next = site.tally.executions + further;
         }
     }
 
@@ -183,14 +205,14 @@ impl Sites {
             return self.observe_fine(number, node, args, local, nodes);
         }
         let site = &mut self.sites[number];
-        site.executions += 1;
+        site.tally.executions += 1;
         self.executions += 1;
         match &mut site.state {
             State::Candidate(candidate) => {
                 let has_time = self.looking.spend(candidate.general.size(), FREE, self.executions / EXECUTIONS);
                 candidate.observe(node, verdict, has_time, nodes);
             }
-            State::Good(early) => {
+            State::Good(sampled) => {
                 let mut candidate = Box::new(Candidate {
                     kind: CauseKind::Inaccurate,
                     erroneous: 0,
@@ -200,38 +222,33 @@ impl Sites {
                     correct: Number::from(0.0),
                     mode,
                     general: Generaliser::new(Term::Node(node), nodes, &self.room),
-                    fine: Sampling::default(),
+                    fine: Random::default(),
                     wrong: Sampling::default(),
                 });
-                for good in early.kept() {
+                for good in site.tally.kept(sampled) {
                     candidate.general.see(Term::Node(good), None, nodes);
                 }
                 candidate.observe(node, verdict, true, nodes);
                 site.state = State::Candidate(candidate);
+                site.tally.next = 0;
             }
         }
     }
 }
 
-impl Early {
-    fn kept(&self) -> impl Iterator<Item = Handle> {
+impl Tally {
+    fn kept(&self, sampled: &[Handle]) -> impl Iterator<Item = Handle> {
         let extremes = self.extremes.iter().flat_map(|extremes| [extremes.least_node, extremes.greatest_node]);
-        self.sampled.iter().copied().chain(extremes.flatten())
+        sampled.iter().copied().chain(extremes.flatten())
     }
 
     #[inline(always)]
-    fn keep(&mut self, executions: u64, node: Handle, args: [f64; 2]) {
-        let [a, b] = &self.extremes;
-        let is_within = a.holds(args[0]) && b.holds(args[1]);
-        if !is_within || executions.is_power_of_two() {
-            self.keep_this(executions, node, args);
-        }
-    }
-
-    #[cold]
-    fn keep_this(&mut self, executions: u64, node: Handle, args: [f64; 2]) {
-        if executions.is_power_of_two() && self.sampled.len() < MAX_SAMPLED {
-            self.sampled.push(node);
+    fn keep(&mut self, node: Handle, args: [f64; 2], sampled: &mut Vec<Handle>) {
+        if self.executions >= self.next {
+            self.next = 2 * self.executions;
+            if sampled.len() < MAX_SAMPLED {
+                sampled.push(node);
+            }
         }
         for (value, extremes) in args.into_iter().zip(&mut self.extremes) {
             if value < extremes.least {
@@ -245,17 +262,8 @@ impl Early {
 }
 
 impl Extremes {
-    #[inline(always)]
-    fn holds(&self, value: f64) -> bool {
-        // NaN is neither less nor greater.
-        !(value < self.least || value > self.greatest)
-    }
-}
-
-impl Default for Extremes {
-    fn default() -> Extremes {
-        Extremes { least: f64::INFINITY, least_node: None, greatest: f64::NEG_INFINITY, greatest_node: None }
-    }
+    const NONE: Extremes =
+        Extremes { least: f64::INFINITY, greatest: f64::NEG_INFINITY, least_node: None, greatest_node: None };
 }
 
 impl Candidate {

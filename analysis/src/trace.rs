@@ -9,6 +9,7 @@ use crate::format::is_within;
 use crate::influence::Influences;
 pub use crate::leaf::Leaf;
 use crate::location::LocationId;
+use crate::magic;
 use crate::mode::{Direction, Target};
 use crate::number::Number;
 use crate::real::Real;
@@ -49,6 +50,7 @@ pub type Args = SmallVec<[Term; MAX_ARITY]>;
 
 /// How an argument is kept in a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Slot {
     None,
     Node,
@@ -73,7 +75,6 @@ impl Slot {
 /// What a new node is made of.
 pub struct Made<R> {
     pub operator: Operator,
-    pub ty: Type,
     pub at: LocationId,
     pub influences: Influences,
     pub bits: u128,
@@ -82,17 +83,19 @@ pub struct Made<R> {
     pub ulps: u64,
 }
 
-/// The result of an operation, and how it came about.
+/// The result of an operation, and how it came about. Compiled code writes them, too; what is the same in all results of an instruction
+/// is the last eight bytes.
+#[repr(C)]
 pub struct Node<R> {
     /// What it stands for.
     pub real: R,
     /// Total error, in the format in which the value was last rounded.
     pub ulps: u64,
     /// Bits of leaves, numbers of nodes.
-    args: [u64; MAX_ARITY],
-    low: u64,
-    high: u64,
-    slots: [Slot; MAX_ARITY],
+    pub(crate) args: [u64; MAX_ARITY],
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+    pub(crate) slots: [Slot; MAX_ARITY],
     pub at: LocationId,
     pub influences: Influences,
     pub operator: Operator,
@@ -101,6 +104,8 @@ pub struct Node<R> {
     direction: Direction,
     /// A leaf that is too long for a slot; and whether it is a number written in the program.
     leaf: Option<bool>,
+    /// It is a double that is an argument like others.
+    pub(crate) is_plain_double: bool,
 }
 
 impl<R> Node<R> {
@@ -119,6 +124,16 @@ impl<R> Node<R> {
     #[inline(always)]
     pub fn is_double(&self, bits: u64) -> bool {
         self.ty == Type::F64 && self.low == bits
+    }
+
+    /// A cast may have been a loss that counts only now, and a magic number may have been negated.
+    #[inline(always)]
+    pub fn is_special(&self) -> bool {
+        match self.operator {
+            Operator::Cast => true,
+            Operator::Neg => magic::may_be(self.number().to_f64()),
+            _ => false,
+        }
     }
 
     /// Are these its first bytes, as many of them as there are in eight?
@@ -157,7 +172,23 @@ impl<R: Real> Node<R> {
             digits: 0,
             direction: Direction::Nearest,
             leaf: None,
+            is_plain_double: false,
         }
+    }
+
+    /// One like all that an operation rounds to nearest.
+    pub(crate) fn example(operator: Operator, ty: Type) -> Node<R> {
+        let mut node = Node::empty();
+        node.set_kind(operator, Target::nearest(ty));
+        node
+    }
+
+    #[inline(always)]
+    fn set_kind(&mut self, operator: Operator, target: Target) {
+        (self.operator, self.ty) = (operator, target.ty);
+        (self.digits, self.direction) = (target.digits, target.direction);
+        self.leaf = None;
+        self.is_plain_double = target.ty == Type::F64 && !self.is_special();
     }
 
     /// The float next to the real, rounded as the operation rounds.
@@ -177,10 +208,13 @@ pub struct Moment {
 /// The arena.
 pub struct Nodes<R> {
     nodes: Vec<Node<R>>,
+    /// Where they are, for compiled code.
+    pub(crate) base: *mut Node<R>,
     /// A bit for each node that the last collection found in use.
     used: Vec<u64>,
-    /// Where to look for the next that is not.
-    cursor: usize,
+    /// The next that is not, or where to look for it; up to the end all are free.
+    pub(crate) cursor: usize,
+    pub(crate) end: usize,
     /// Nodes to have before the next collection.
     enough: usize,
     most: usize,
@@ -195,7 +229,7 @@ pub struct Nodes<R> {
 /// They fit into a second-level cache: more are worth their misses only if they are in use.
 const FEW: usize = 1 << 14;
 /// New ones come in such numbers.
-const MORE: usize = 64;
+const MORE: usize = 256;
 /// How many times the nodes in use there are room for. Each collection looks at all in use.
 const ROOM: usize = 4;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
@@ -214,8 +248,10 @@ impl<R: Real> Nodes<R> {
         let max_depth = max_depth.clamp(1, MAX_DEPTH);
         Nodes {
             nodes: Vec::new(),
+            base: std::ptr::null_mut(),
             used: Vec::new(),
             cursor: 0,
+            end: 0,
             enough: FEW,
             most,
             max_depth,
@@ -244,8 +280,8 @@ impl<R: Real> Nodes<R> {
 
     fn long_leaf(&mut self, leaf: Leaf) -> Handle {
         let (real, influences) = (R::exactly(0, Number::new(leaf.ty, leaf.bits())), Influences::NONE);
-        let (operator, ty, at, target) = (Operator::Cast, leaf.ty, LocationId(0), Target::nearest(leaf.ty));
-        let made = Made { operator, ty, at, influences, bits: leaf.bits(), real, target, ulps: 0 };
+        let (operator, at, target) = (Operator::Cast, LocationId(0), Target::nearest(leaf.ty));
+        let made = Made { operator, at, influences, bits: leaf.bits(), real, target, ulps: 0 };
         let handle = self.make_of(made, [Slot::None; MAX_ARITY], [0; MAX_ARITY]);
         self.nodes[handle.index()].leaf = Some(leaf.constant);
         handle
@@ -254,7 +290,7 @@ impl<R: Real> Nodes<R> {
     /// Makes a node. Each field is written where it stays: nodes are large.
     #[inline(always)]
     pub fn make_of(&mut self, made: Made<R>, slots: [Slot; MAX_ARITY], words: [u64; MAX_ARITY]) -> Handle {
-        let Made { operator, ty, at, influences, bits, real, target, ulps } = made;
+        let Made { operator, at, influences, bits, real, target, ulps } = made;
         let index = self.next_free();
         let node = &mut self.nodes[index];
         node.args = words;
@@ -263,41 +299,41 @@ impl<R: Real> Nodes<R> {
         node.ulps = ulps;
         (node.low, node.high) = (bits as u64, (bits >> 64) as u64);
         (node.at, node.influences) = (at, influences);
-        (node.operator, node.ty) = (operator, ty);
-        (node.digits, node.direction) = (target.digits, target.direction);
-        node.leaf = None;
+        node.set_kind(operator, target);
         Handle::new(index)
     }
 
     /// The next place that was not in use at the last collection, or a new one.
     #[inline(always)]
     fn next_free(&mut self) -> usize {
-        let at = self.cursor;
-        let is_used = self.used.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1);
-        if is_used || at >= self.nodes.len() {
-            return self.search_free();
+        if self.cursor == self.end {
+            self.search_free();
         }
-        self.cursor = at + 1;
-        at
+        self.cursor += 1;
+        self.cursor - 1
     }
 
     #[cold]
-    fn search_free(&mut self) -> usize {
+    fn search_free(&mut self) {
         let mut at = self.cursor;
-        while let Some(word) = self.used.get(at / 64) {
-            let free = !word >> (at % 64);
-            if free != 0 {
-                at += free.trailing_zeros() as usize;
-                break;
-            }
-            at = (at / 64 + 1) * 64;
+        while self.was_used(at) {
+            at += 1;
         }
-        let at = at.min(self.nodes.len());
-        if at == self.nodes.len() {
+        if at >= self.nodes.len() {
             self.nodes.extend((0..MORE).map(|_| Node::empty()));
+            self.base = self.nodes.as_mut_ptr();
         }
-        self.cursor = at + 1;
-        at
+        self.cursor = at;
+        self.end = at + 1;
+        // Not too far: those that are asked for between two collections are all looked at once.
+        while self.end < self.nodes.len() && self.end < at + MORE && !self.was_used(self.end) {
+            self.end += 1;
+        }
+    }
+
+    /// Did the last collection find it in use?
+    fn was_used(&self, at: usize) -> bool {
+        self.used.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
     /// What a value stands for was found out.
@@ -330,7 +366,7 @@ impl<R: Real> Nodes<R> {
         self.levels = self.levels.max(asked);
         self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
         self.nodes.truncate(self.enough.max(self.last_used() + 1));
-        self.cursor = 0;
+        (self.cursor, self.end) = (0, 0);
         self.collections += 1;
     }
 
@@ -340,8 +376,7 @@ impl<R: Real> Nodes<R> {
 
     /// What was made since then, in order; nothing is known of that after a collection.
     pub fn made_since(&self, moment: Moment) -> Option<impl Iterator<Item = Handle>> {
-        let was_there = |at: usize| self.used.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1);
-        let made = (moment.next..self.cursor.min(self.nodes.len())).filter(move |at| !was_there(*at));
+        let made = (moment.next..self.cursor.min(self.nodes.len())).filter(|at| !self.was_used(*at));
         (moment.collections == self.collections).then(|| made.map(Handle::new))
     }
 

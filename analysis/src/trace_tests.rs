@@ -4,7 +4,7 @@ use crate::mpfr::Mpfr;
 fn make(nodes: &mut Nodes<Mpfr>, args: &[Term], value: u64) -> Term {
     let (ty, influences, bits, ulps) = (Type::F64, Influences::NONE, value as u128, 0);
     let (at, real, target) = (LocationId(value as u32), Mpfr::exactly(128, value as f64), Target::nearest(ty));
-    Term::Node(nodes.make(Made { operator: Operator::Add, ty, at, influences, bits, real, target, ulps }, args))
+    Term::Node(nodes.make(Made { operator: Operator::Add, at, influences, bits, real, target, ulps }, args))
 }
 
 fn leaf() -> Term {

@@ -51,7 +51,7 @@ impl Carriers {
     }
 
     /// The registers that may carry floats into a block that is about to be described.
-    pub fn into_block(&mut self, key: Key) -> Carried {
+    pub fn entering(&mut self, key: Key) -> Carried {
         let here = key.0 / NEIGHBOURHOOD;
         let near = [here.wrapping_sub(1), here, here + 1];
         let carriers = near.iter().filter_map(|place| self.left.get(place)).fold(0, |all, left| all | left);

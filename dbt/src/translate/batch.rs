@@ -175,7 +175,7 @@ impl Translator {
             }
             let (mut decoded, read_pages) = self.decode((pc, mode), volatile);
             pages.extend(read_pages);
-            let carried = self.carriers.into_block((pc, mode));
+            let carried = self.carriers.entering((pc, mode));
             let (blocks, left) = self.describe(&mut decoded, mode, carried);
             self.carriers.note(pc, &blocks);
             self.carriers.pass_on(&left, decoded.end.leads_straight_to().map(|pc| (pc, mode)));
