@@ -52,6 +52,15 @@ fn numbers_that_a_program_prints_by_itself_escape_where_it_takes_their_digits() 
 }
 
 #[test]
+fn bits_that_are_compared_are_a_comparison_of_their_floats() {
+    let report = analyse("tests/guests/escapes/order.c", &["-O2"]);
+    let comparisons: Vec<&Value> = report.spots("comparison").filter(|spot| spot["site"]["line"] == 15).collect();
+    let [spot] = comparisons[..] else { panic!("{comparisons:#?}") };
+    assert_eq!((&spot["count"], &spot["wrong"]), (&2.into(), &1.into()), "{spot:#}");
+    assert_eq!(report.spots("escape").count(), 0);
+}
+
+#[test]
 fn what_is_done_to_floats_by_way_of_their_bits_is_no_escape() {
     for flags in BUILDS.iter().copied().chain([&["-O3", "-march=native"][..], &["-O2", "-mno-sse4.1", "-fno-inline"]]) {
         let report = analyse("tests/guests/escapes/innocent.c", flags);

@@ -6,7 +6,7 @@
 
 use crate::builder::Builder;
 use crate::operands::register;
-use fpgrind_ir::{Reg, Value};
+use fpgrind_ir::{Op, Reg, Relation, Type, Value};
 use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 use std::collections::BTreeSet;
 
@@ -82,11 +82,13 @@ pub fn follow(builder: &mut Builder, infos: &mut InstructionInfoFactory, instr: 
     }
     let several = all.floats.len() + entered.len() > 1;
     let used = match use_of(builder, instr, all.digits) {
-        Use::Look if several && instr.mnemonic() == Mnemonic::Cmp => Use::Integer,
         Use::Change { .. } if several || instr.op0_kind() == OpKind::Memory => Use::Mix,
         used => used,
     };
     if used == Use::Look {
+        if several && instr.mnemonic() == Mnemonic::Cmp {
+            compare(builder, instr);
+        }
         return None;
     }
     // What came in from another block is logged only where it matters.
@@ -95,12 +97,25 @@ pub fn follow(builder: &mut Builder, infos: &mut InstructionInfoFactory, instr: 
     if let Use::Change { digits } = used {
         all.digits = digits;
     } else {
-        let escapes =
-            std::mem::take(&mut all.floats).into_iter().map(|value| builder.escape(value, used == Use::Integer));
+        let escapes = std::mem::take(&mut all.floats).into_iter().map(|value| builder.escape(value));
         all.escapes.extend(escapes.collect::<Vec<_>>());
+    }
+    if used == Use::Integer {
+        builder.confirm(&all.escapes);
     }
     let Some(Reg::Gpr(destination)) = register(instr.op0_register()) else { return None };
     (used != Use::Integer).then_some((destination, all))
+}
+
+/// Bits that are compared are in the order that their floats have, or nearly so: a decision, which what follows makes.
+fn compare(builder: &mut Builder, instr: &Instruction) -> Option<()> {
+    let [left, right] = [instr.op0_register(), instr.op1_register()].map(register);
+    let (Reg::Gpr(left), Reg::Gpr(right)) = (left?, right?) else { return None };
+    let bytes = instr.op0_register().size();
+    let ty = if bytes == 4 { Type::F32 } else { Type::F64 };
+    let args = [builder.only_float(left, ty)?, builder.only_float(right, ty)?];
+    builder.value(Type::bits_of(bytes)?, Op::Mask { relation: Relation::Less, args });
+    Some(())
 }
 
 /// The general registers that an instruction computes with, but not those that only address memory.

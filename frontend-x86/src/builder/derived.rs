@@ -4,6 +4,7 @@ use super::Builder;
 use crate::escape::{Cell, Derived, Left, left_in};
 use crate::registers::Granule;
 use fpgrind_ir::{Op, Reg, Type, Value, When};
+use std::collections::BTreeSet;
 
 /// Digits behind the first one.
 const SINGLE: u32 = 23;
@@ -70,15 +71,32 @@ impl Builder {
         pieces.into_iter().map(|(_, value)| value).filter(|value| self.value_may_carry_float(*value, true)).collect()
     }
 
-    /// Integer code computes with these bits: said once for all that it does with them, and perhaps taken back, unless it was for good.
-    pub fn escape(&mut self, value: Value, for_good: bool) -> Value {
-        if let Some(known) = self.escapes.iter_mut().find(|known| known.of == value) {
-            known.for_good |= for_good;
+    /// The float of this type whose bits a general register holds, changed perhaps, if it is one.
+    pub fn only_float(&mut self, number: u8, ty: Type) -> Option<Value> {
+        let mut floats: Vec<Value> = self.bits_of_floats(number)?.floats.into_iter().collect();
+        if floats.is_empty() {
+            floats = self.entered_floats(number);
+        }
+        match floats[..] {
+            [value] if self.type_of(value) == ty => Some(value),
+            [value] if self.type_of(value).bytes() == ty.bytes() => Some(self.extract(value, 0, ty)),
+            _ => None,
+        }
+    }
+
+    /// Integer code computes with these bits: said once for all that it does with them, and perhaps taken back, until it is confirmed.
+    pub fn escape(&mut self, value: Value) -> Value {
+        if let Some(known) = self.escapes.iter().find(|known| known.of == value) {
             return known.said;
         }
         let said = self.push(When::Before, None, Op::Escape { value });
-        self.escapes.push(Escape { of: value, said, for_good });
+        self.escapes.push(Escape { of: value, said, for_good: false });
         said
+    }
+
+    /// What has escaped is an integer for good.
+    pub fn confirm(&mut self, escapes: &BTreeSet<Value>) {
+        self.escapes.iter_mut().for_each(|escape| escape.for_good |= escapes.contains(&escape.said));
     }
 
     /// What escapes from here on is said again: a loop begins anew.

@@ -83,7 +83,8 @@ impl Builder {
         for value in values {
             self.effect(Op::Lose { value });
             if for_good {
-                self.escape(value, true);
+                let said = self.escape(value);
+                self.confirm(&[said].into());
             }
         }
     }

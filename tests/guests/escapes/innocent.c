@@ -56,6 +56,15 @@ OWN static double truncated(double x) { return of_bits(bits_of(x) & ~UINT64_C(0x
 OWN static float root(float x) { return of_single_bits(UINT32_C(0x1fbd1df5) + (bits_of_single(x) >> 1)); }
 OWN static double either(double x, double y, uint64_t mask) { return of_bits((bits_of(x) & mask) | (bits_of(y) & ~mask)); }
 
+/* As Rust's total_cmp does it. */
+OWN static int is_less(double x, double y)
+{
+    int64_t a = (int64_t)bits_of(x), b = (int64_t)bits_of(y);
+    a ^= (int64_t)((uint64_t)(a >> 63) >> 1);
+    b ^= (int64_t)((uint64_t)(b >> 63) >> 1);
+    return a < b;
+}
+
 struct pair {
     double a, b;
 };
@@ -68,7 +77,7 @@ int main(void)
         sink = magnitude(wrong);
         sink = negated(wrong);
         sink = with_sign(wrong, x) + with_sign(x, wrong);
-        seen = is_negative(wrong) + exponent(wrong) + is_finite(wrong) + is_nan(wrong) + is_zero(wrong);
+        seen = is_negative(wrong) + exponent(wrong) + is_finite(wrong) + is_nan(wrong) + is_zero(wrong) + is_less(wrong, x);
         sink = scaled(wrong, i % 3);
         sink = between_1_and_2(wrong);
         sink = next(wrong);
