@@ -170,7 +170,10 @@ impl<R: Real> Search<'_, R> {
         let mut next = 0;
         while let Some(node) = met.get(next).copied() {
             next += 1;
-            self.left = self.left.saturating_sub(1);
+            self.left = match self.left {
+                0 => return false,
+                left => left - 1,
+            };
             for arg in nodes.args(node) {
                 if let Term::Node(arg) = arg
                     && met.len() < NEAR

@@ -174,6 +174,10 @@ impl<'a, R: Real> Compiler<'a, R> {
         Some(Compiled { buffer: compiler.asm.finalize().ok()?, entry })
     }
 
+    fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
+        std::array::from_fn(|_| self.asm.new_dynamic_label())
+    }
+
     fn enter(&mut self) {
         dynasm!(self.asm
             ; .arch x64
@@ -208,7 +212,7 @@ impl<'a, R: Real> Compiler<'a, R> {
     }
 
     fn instr(&mut self, instr: &Instr) {
-        let slow = self.asm.new_dynamic_label();
+        let [slow] = self.labels();
         let is_known = match instr {
             Instr::Doubles(plain) => self.doubles(plain, slow),
             Instr::LoadDouble(addr, input) => self.load_double(addr, input, slow),
@@ -225,7 +229,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             _ => false,
         };
         if is_known {
-            let back = self.asm.new_dynamic_label();
+            let [back] = self.labels();
             dynasm!(self.asm; .arch x64; =>back);
             self.engine.push((slow, back, instr));
         } else {

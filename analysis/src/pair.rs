@@ -53,6 +53,9 @@ pub struct Pair {
 }
 
 impl Pair {
+    /// No pair, and whatever is made of it is none.
+    pub const UNKNOWN: Pair = Pair { hi: f64::NAN, lo: f64::NAN, err: f64::NAN };
+
     #[inline(always)]
     pub fn new(hi: f64, lo: f64, err: f64) -> Pair {
         Pair { hi, lo, err }

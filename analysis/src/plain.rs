@@ -117,9 +117,13 @@ impl Lane {
             _ => {}
         }
         let value = F::value(bits);
-        // It may be a magic number.
         self.is_plain = !(constant && magic::may_be(value));
-        self.float.set(Pair::double(value), 0, Influences::NONE, Slot::leaf(ty, bits, constant));
+        self.float.set(
+            if self.is_plain { Pair::double(value) } else { Pair::UNKNOWN },
+            0,
+            Influences::NONE,
+            Slot::leaf(ty, bits, constant),
+        );
     }
 
     #[inline(always)]
@@ -127,7 +131,7 @@ impl Lane {
         let node = &nodes[handle];
         let real = node.real.as_pair().filter(|_| !node.is_special());
         self.is_plain = real.is_some();
-        self.float.set(real.unwrap_or(Pair::double(0.0)), node.ulps, node.influences, Slot::node(handle));
+        self.float.set(real.unwrap_or(Pair::UNKNOWN), node.ulps, node.influences, Slot::node(handle));
     }
 }
 

@@ -94,7 +94,8 @@ pub struct Node<R> {
     /// Bits of leaves, numbers of nodes.
     pub(crate) args: [u64; MAX_ARITY],
     pub(crate) low: u64,
-    pub(crate) high: u64,
+    /// Of floats of more than eight bytes.
+    high: u64,
     pub(crate) slots: [Slot; MAX_ARITY],
     pub at: LocationId,
     pub influences: Influences,
@@ -112,7 +113,10 @@ impl<R> Node<R> {
     /// What the guest computed.
     #[inline]
     pub fn bits(&self) -> u128 {
-        self.low as u128 | (self.high as u128) << 64
+        match self.ty.bytes() {
+            ..=8 => self.low as u128,
+            _ => self.low as u128 | (self.high as u128) << 64,
+        }
     }
 
     /// Is that this float, of at most eight bytes?
@@ -365,7 +369,9 @@ impl<R: Real> Nodes<R> {
         }
         self.levels = self.levels.max(asked);
         self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
-        self.nodes.truncate(self.enough.max(self.last_used() + 1));
+        if self.nodes.len() > 2 * self.enough {
+            self.nodes.truncate(self.enough.max(self.last_used() + 1));
+        }
         (self.cursor, self.end) = (0, 0);
         self.collections += 1;
     }

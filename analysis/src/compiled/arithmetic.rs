@@ -16,7 +16,8 @@ const FAR_BEYOND_LITTLE: f64 = 1.0 + 4.0 * LITTLE;
 const ULP: f64 = U;
 /// A term that is less than that of what it natively is may repair it.
 const REPAIR: f64 = 1.0 / 256.0;
-pub const NUMBERS: [f64; 8] = [SLACK, ROUNDINGS, PRODUCT, LITTLE, BEYOND_LITTLE, FAR_BEYOND_LITTLE, ULP, REPAIR];
+pub const NUMBERS: [f64; 9] =
+    [SLACK, ROUNDINGS, PRODUCT, LITTLE, BEYOND_LITTLE, FAR_BEYOND_LITTLE, ULP, REPAIR, f64::INFINITY];
 
 /// An xmm register.
 type Xmm = u8;
@@ -147,8 +148,9 @@ impl<R: Real> Compiler<'_, R> {
         self.fetch(3, b, LANE_LO);
         self.fetch(13, a, LANE_ERR);
         self.fetch(14, b, LANE_ERR);
+        let [zero, done] = self.labels();
         dynasm!(self.asm; .arch x64; vmulsd xmm4, xmm0, xmm2);
-        self.check_safe(4, slow);
+        self.check_safe(4, zero);
         dynasm!(self.asm
             ; .arch x64
             ; vmovapd xmm5, xmm0
@@ -189,7 +191,36 @@ impl<R: Real> Compiler<'_, R> {
         );
         self.scale(2, SLACK);
         self.add_underflow(2, &[a, b], 5);
-        dynasm!(self.asm; .arch x64; vmovapd xmm0, xmm11; vmovapd xmm1, xmm12);
+        let infinity = self.number(f64::INFINITY);
+        let [is_zero] = self.labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; vmovapd xmm0, xmm11
+            ; vmovapd xmm1, xmm12
+            ; jmp =>done
+            // A zero times anything.
+            ; =>zero
+            ; vxorpd xmm1, xmm1, xmm1
+            ; vucomisd xmm4, xmm1
+            ; jne =>slow
+            ; jp =>slow
+            ; vaddsd xmm5, xmm13, xmm14
+            ; vmovsd xmm6, [=>infinity]
+            ; vucomisd xmm6, xmm5
+            ; jbe =>slow
+            ; vorpd xmm0, xmm0, xmm13
+            ; vmovq rax, xmm0
+            ; add rax, rax
+            ; jz =>is_zero
+            ; vorpd xmm2, xmm2, xmm14
+            ; vmovq rax, xmm2
+            ; add rax, rax
+            ; jnz =>slow
+            ; =>is_zero
+            ; vmovapd xmm0, xmm4
+            ; vmovapd xmm2, xmm1
+            ; =>done
+        );
     }
 
     /// The pair in xmm0 to xmm2, the double quotient in xmm4.
@@ -323,9 +354,6 @@ impl<R: Real> Compiler<'_, R> {
         let (operator, all) = (plain.operator, plain.args);
         let [a, b, c] = all;
         let args = &all[..operator.arity()];
-        for arg in args {
-            dynasm!(self.asm; .arch x64; cmp BYTE [r13 + lane(*arg, LANE_IS_PLAIN)], 0; je =>slow);
-        }
         match operator {
             Operator::Add => self.add(a, b, false),
             Operator::Sub => self.add(a, b, true),
@@ -349,7 +377,7 @@ impl<R: Real> Compiler<'_, R> {
     /// Total error into r8, local error into r10, which must be within what is tolerated.
     fn errors(&mut self, slow: DynamicLabel) {
         let tolerated = offset_of!(Operations<R>, tolerated) as i32;
-        let fine = self.asm.new_dynamic_label();
+        let [fine] = self.labels();
         dynasm!(self.asm
             ; .arch x64
             ; vucomisd xmm3, xmm3
@@ -359,10 +387,10 @@ impl<R: Real> Compiler<'_, R> {
             ; vmovq r10, xmm4
             // Of one sign, so that distances are differences.
             ; mov rax, r8
+            ; mov rdx, r10
             ; xor rax, rcx
-            ; js =>slow
-            ; mov rax, r10
-            ; xor rax, rcx
+            ; xor rdx, rcx
+            ; or rax, rdx
             ; js =>slow
             ; sub r10, rcx
             ; mov rax, r10
@@ -385,8 +413,7 @@ impl<R: Real> Compiler<'_, R> {
     /// The local error must be tolerable beyond doubt, or the doubt one that passes. The tally is in rdi.
     fn check_doubt(&mut self, slow: DynamicLabel) {
         let tolerated = offset_of!(Operations<R>, tolerated) as i32;
-        let (doubtful, unsettled, fine) =
-            (self.asm.new_dynamic_label(), self.asm.new_dynamic_label(), self.asm.new_dynamic_label());
+        let [doubtful, not_zero, unsettled, fine] = self.labels();
         // Errors and doubts of half of what is tolerated are less together.
         let half = (self.operations.tolerated / 2).min(1 << 20);
         self.magnitude(5, 0);
@@ -402,7 +429,10 @@ impl<R: Real> Compiler<'_, R> {
             ; =>doubtful
             ; vxorpd xmm7, xmm7, xmm7
             ; vucomisd xmm0, xmm7
-            ; je =>slow
+            ; jne =>not_zero
+            ; vucomisd xmm2, xmm7
+            ; je =>fine
+            ; =>not_zero
             // Infinite, or NaN.
             ; vmovq rax, xmm0
             ; shr rax, 52
@@ -454,11 +484,11 @@ impl<R: Real> Compiler<'_, R> {
 
     /// The influences of the result into r9.
     fn influences(&mut self, operator: Operator, args: &[Number], slow: DynamicLabel) {
-        let done = self.asm.new_dynamic_label();
+        let [done] = self.labels();
         let unions = offset_of!(Operations<R>, sets.recent);
         dynasm!(self.asm; .arch x64; mov r9d, [r13 + lane(args[0], LANE_INFLUENCES)]);
         for arg in &args[1..] {
-            let (one, other) = (self.asm.new_dynamic_label(), self.asm.new_dynamic_label());
+            let [one, other] = self.labels();
             dynasm!(self.asm
                 ; .arch x64
                 ; mov eax, [r13 + lane(*arg, LANE_INFLUENCES)]
@@ -535,7 +565,6 @@ impl<R: Real> Compiler<'_, R> {
             ; vmovsd [rsi + (real + 16) as i32], xmm2
             ; mov [rsi + offset_of!(Node<R>, ulps) as i32], r8
             ; vmovsd [rsi + offset_of!(Node<R>, low) as i32], xmm3
-            ; mov QWORD [rsi + offset_of!(Node<R>, high) as i32], 0
             ; mov QWORD [rsi + offset_of!(Node<R>, slots) as i32], 0
             ; mov DWORD [rsi + offset_of!(Node<R>, at) as i32], plain.at.0 as i32
             ; mov [rsi + offset_of!(Node<R>, influences) as i32], r9d
@@ -546,7 +575,7 @@ impl<R: Real> Compiler<'_, R> {
             dynasm!(self.asm
                 ; .arch x64
                 ; mov rax, [r13 + lane(*arg, LANE_WORD)]
-                ; mov dx, [r13 + lane(*arg, LANE_SLOT)]
+                ; movzx edx, WORD [r13 + lane(*arg, LANE_SLOT)]
                 ; mov [rsi + (offset_of!(Node<R>, args) + 8 * number) as i32], rax
                 ; mov [rsi + (offset_of!(Node<R>, slots) + size_of::<Slot>() * number) as i32], dx
             );
@@ -574,7 +603,7 @@ impl<R: Real> Compiler<'_, R> {
     /// The tally is in rdi, the node's handle in rcx.
     fn keep_extremes(&mut self, args: &[Number]) {
         for (number, arg) in args.iter().enumerate().take(2) {
-            let (not_less, not_greater) = (self.asm.new_dynamic_label(), self.asm.new_dynamic_label());
+            let [not_less, not_greater] = self.labels();
             let extremes = offset_of!(Tally, extremes) + number * size_of::<Extremes>();
             let at = |field: usize| (extremes + field) as i32;
             self.fetch(5, *arg, LANE_BITS);

@@ -124,8 +124,7 @@ impl<R: Real> Compiler<'_, R> {
 
     /// A double is in r8, and what is known of it at r9: makes a lane of it that is ready to be an argument.
     fn fill(&mut self, to: Number, slow: DynamicLabel) {
-        let (shadow, leaf, filled) =
-            (self.asm.new_dynamic_label(), self.asm.new_dynamic_label(), self.asm.new_dynamic_label());
+        let [shadow, leaf, filled] = self.labels();
         dynasm!(self.asm
             ; .arch x64
             ; mov eax, [r9]
@@ -173,7 +172,7 @@ impl<R: Real> Compiler<'_, R> {
         // Handles begin at one.
         let node = |field: usize| field as i32 - size as i32;
         let Some(big) = R::BEYOND_PAIRS else { return };
-        let has_doubles = self.asm.new_dynamic_label();
+        let [has_doubles] = self.labels();
         dynasm!(self.asm
             ; .arch x64
             ; imul rdx, rcx, size as i32
@@ -182,7 +181,9 @@ impl<R: Real> Compiler<'_, R> {
             ; jne =>slow
             ; cmp BYTE [rdx + node(offset_of!(Node<R>, is_plain_double))], 0
             ; je =>slow
-            ; vmovupd xmm0, [rdx + node(real)]
+            // One by one, as they were written: what is written by halves is not soon read as a whole.
+            ; vmovsd xmm0, [rdx + node(real)]
+            ; vmovsd xmm1, [rdx + node(real + 8)]
             ; cmp QWORD [rdx + node(real + big)], 0
             ; je =>has_doubles
         );
@@ -194,7 +195,8 @@ impl<R: Real> Compiler<'_, R> {
             ; mov rax, [rdx + node(real + 16)]
             ; mov rsi, [rdx + node(offset_of!(Node<R>, ulps))]
             ; mov edi, [rdx + node(offset_of!(Node<R>, influences))]
-            ; vmovupd [r13 + lane(to, LANE_HI)], xmm0
+            ; vmovsd [r13 + lane(to, LANE_HI)], xmm0
+            ; vmovsd [r13 + lane(to, LANE_LO)], xmm1
             ; mov [r13 + lane(to, LANE_ERR)], rax
             ; mov [r13 + lane(to, LANE_ULPS)], rsi
             ; mov [r13 + lane(to, LANE_INFLUENCES)], edi
@@ -234,11 +236,12 @@ impl<R: Real> Compiler<'_, R> {
             let (slot, to) = (input.slot + (GRANULE * granule) as u16, input.to + granule as Number);
             let is_last = granule + 1 == granules;
             self.word(if is_last { Word::LoggedShort(slot) } else { Word::Logged(slot) });
-            let (taken, shadow) = (self.asm.new_dynamic_label(), self.asm.new_dynamic_label());
+            let [taken, shadow] = self.labels();
             let part = (granule * PART) as i32;
             dynasm!(self.asm
                 ; .arch x64
-                ; mov rcx, [r9 + part]
+                ; mov ecx, [r9 + part]
+                ; mov edi, [r9 + part + NUMBER as i32]
                 ; xor esi, esi
                 ; test ecx, ecx
                 ; jz =>taken
@@ -246,9 +249,7 @@ impl<R: Real> Compiler<'_, R> {
                 ; je =>shadow
                 ; cmp ecx, CONSTANT
                 ; jne =>slow
-                ; mov rdx, rcx
-                ; shr rdx, 32
-                ; cmp edx, eax
+                ; cmp edi, eax
                 ; jne =>slow
             );
             if !is_last {
@@ -268,24 +269,23 @@ impl<R: Real> Compiler<'_, R> {
                 ; .arch x64
                 ; =>taken
                 ; mov [r13 + lane(to, LANE_BITS)], rax
-                ; mov [r13 + lane(to, LANE_PART)], rcx
+                ; mov [r13 + lane(to, LANE_PART)], ecx
+                ; mov [r13 + lane(to, LANE_PART + NUMBER)], edi
                 ; mov [r13 + lane(to, LANE_WIDE)], sil
             );
         }
     }
 
-    /// The part in rcx must be the shadow of a double, or of a single, that begins in rax.
+    /// The handle in edi must be that of a double, or of a single, that begins in rax.
     fn check_shadow(&mut self, is_last: bool, slow: DynamicLabel) {
         let size = size_of::<Node<R>>();
         let node = |field: usize| field as i32 - size as i32;
-        let (single, same) = (self.asm.new_dynamic_label(), self.asm.new_dynamic_label());
+        let [single, same] = self.labels();
         dynasm!(self.asm
             ; .arch x64
-            ; mov rdx, rcx
-            ; shr rdx, 32
-            ; imul rdx, rdx, size as i32
+            ; imul rdx, rdi, size as i32
             ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-            ; mov rdi, [rdx + node(offset_of!(Node<R>, low))]
+            ; mov r8, [rdx + node(offset_of!(Node<R>, low))]
             ; cmp BYTE [rdx + node(offset_of!(Node<R>, ty))], Type::F32 as i8
             ; je =>single
         );
@@ -296,12 +296,12 @@ impl<R: Real> Compiler<'_, R> {
                 ; .arch x64
                 ; cmp BYTE [rdx + node(offset_of!(Node<R>, ty))], Type::F64 as i8
                 ; jne =>slow
-                ; cmp rdi, rax
+                ; cmp r8, rax
                 ; jne =>slow
                 ; jmp =>same
             );
         }
-        dynasm!(self.asm; .arch x64; =>single; cmp edi, eax; jne =>slow; =>same);
+        dynasm!(self.asm; .arch x64; =>single; cmp r8d, eax; jne =>slow; =>same);
     }
 
     /// The double in r8 without a history becomes the argument of a lane; how it is kept is in ecx.
@@ -323,8 +323,7 @@ impl<R: Real> Compiler<'_, R> {
 
     /// What a lane has becomes ready.
     pub fn double(&mut self, number: Number, slow: DynamicLabel) -> bool {
-        let (leaf, shadow, ready) =
-            (self.asm.new_dynamic_label(), self.asm.new_dynamic_label(), self.asm.new_dynamic_label());
+        let [leaf, shadow, ready] = self.labels();
         dynasm!(self.asm
             ; .arch x64
             ; mov r8, [r13 + lane(number, LANE_BITS)]
@@ -394,13 +393,9 @@ impl<R: Real> Compiler<'_, R> {
                 dynasm!(self.asm; .arch x64; mov DWORD [r15 + at], NONE);
                 continue;
             }
-            dynasm!(self.asm
-                ; .arch x64
-                ; mov rax, [r13 + lane(*from, LANE_PART)]
-                ; mov ecx, [r13 + lane(*from, LANE_PART + 8)]
-                ; mov [r15 + at], rax
-                ; mov [r15 + at + 8], ecx
-            );
+            self.copy_part(*from, |compiler, word| {
+                dynasm!(compiler.asm; .arch x64; mov [r15 + at + word], eax);
+            });
         }
         true
     }
@@ -423,13 +418,20 @@ impl<R: Real> Compiler<'_, R> {
             ; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0
             ; jne =>slow
             ; mov BYTE [rdx + offset_of!(Slots, is_used) as i32], 1
-            ; mov rax, [r13 + lane(from, LANE_PART)]
-            ; mov esi, [r13 + lane(from, LANE_PART + 8)]
-            ; mov [rdx + rcx + parts], rax
-            ; mov [rdx + rcx + (parts + 8)], esi
             ; mov DWORD [rdx + rcx + (parts + PART as i32)], NONE
         );
+        self.copy_part(from, |compiler, word| {
+            dynasm!(compiler.asm; .arch x64; mov [rdx + rcx + (parts + word)], eax);
+        });
         true
+    }
+
+    /// A part goes by words, as it came.
+    fn copy_part(&mut self, from: Number, mut store_eax: impl FnMut(&mut Self, i32)) {
+        for word in (0..PART).step_by(4) {
+            dynasm!(self.asm; .arch x64; mov eax, [r13 + lane(from, LANE_PART + word)]);
+            store_eax(self, word as i32);
+        }
     }
 
     pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) -> bool {
@@ -448,7 +450,7 @@ impl<R: Real> Compiler<'_, R> {
         for (granule, from) in granules() {
             let part = lane(*from, LANE_PART);
             if granule + 1 == ty.granules() {
-                let whole = self.asm.new_dynamic_label();
+                let [whole] = self.labels();
                 dynasm!(self.asm
                     ; .arch x64
                     ; cmp DWORD [r13 + part], SHADOW
@@ -474,13 +476,9 @@ impl<R: Real> Compiler<'_, R> {
             let at = (granule * PART) as i32;
             match from[granule] {
                 0 => dynasm!(self.asm; .arch x64; mov DWORD [rdx + at], NONE),
-                from => dynasm!(self.asm
-                    ; .arch x64
-                    ; mov rax, [r13 + lane(from, LANE_PART)]
-                    ; mov esi, [r13 + lane(from, LANE_PART + 8)]
-                    ; mov [rdx + at], rax
-                    ; mov [rdx + at + 8], esi
-                ),
+                from => self.copy_part(from, |compiler, word| {
+                    dynasm!(compiler.asm; .arch x64; mov [rdx + at + word], eax);
+                }),
             }
         }
         true
