@@ -9,12 +9,18 @@
 
 mod arithmetic;
 mod places;
+mod routines;
+
+pub use routines::Routines;
 
 use crate::lanes::{Instr, Lane, Number, Plain};
+use crate::magic;
 use crate::operation::Operations;
 use crate::program::Program;
 use crate::real::Real;
 use crate::run::Running;
+use crate::shadow::Part;
+use crate::site::Tally;
 use crate::trace::{Node, Slot};
 use dynasmrt::x64::Assembler;
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, dynasm};
@@ -99,19 +105,9 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, instr: *c
     }
 }
 
-/// Numbers that the code reads.
-#[derive(Clone, Copy)]
-struct Constants {
-    /// Masks of sixteen bytes: all but the sign, the sign.
-    magnitude: DynamicLabel,
-    sign: DynamicLabel,
-    numbers: [(f64, DynamicLabel); arithmetic::NUMBERS.len()],
-}
-
 struct Compiler<'a, R> {
     asm: Assembler,
     operations: &'a Operations<R>,
-    constants: Constants,
     /// Pieces that follow the rest: where the engine takes over, and where it gives back.
     engine: Vec<(DynamicLabel, DynamicLabel, *const Instr)>,
     record: usize,
@@ -135,31 +131,37 @@ fn slot_code(slot: Slot) -> i16 {
     tag | (ty.map_or(0, |ty| ty as u8 as i16) << 8)
 }
 
-const LANE_BITS: usize = offset_of!(Lane, bits);
-const LANE_PART: usize = offset_of!(Lane, part);
-const LANE_WIDE: usize = offset_of!(Lane, wide);
-const LANE_IS_PLAIN: usize = offset_of!(Lane, is_plain);
-const LANE_HI: usize = offset_of!(Lane, float.real.hi);
-const LANE_LO: usize = offset_of!(Lane, float.real.lo);
-const LANE_ERR: usize = offset_of!(Lane, float.real.err);
-const LANE_ULPS: usize = offset_of!(Lane, float.ulps);
-const LANE_INFLUENCES: usize = offset_of!(Lane, float.influences);
-const LANE_SLOT: usize = offset_of!(Lane, float.slot);
-const LANE_WORD: usize = offset_of!(Lane, float.word);
+const LANE_BITS: i8 = offset_of!(Lane, bits) as i8;
+const LANE_PART: i8 = offset_of!(Lane, part) as i8;
+const LANE_WIDE: i8 = offset_of!(Lane, wide) as i8;
+const LANE_IS_PLAIN: i8 = offset_of!(Lane, is_plain) as i8;
+const LANE_HI: i8 = offset_of!(Lane, float.real.hi) as i8;
+const LANE_LO: i8 = offset_of!(Lane, float.real.lo) as i8;
+const LANE_ERR: i8 = offset_of!(Lane, float.real.err) as i8;
+const LANE_ULPS: i8 = offset_of!(Lane, float.ulps) as i8;
+const LANE_INFLUENCES: i8 = offset_of!(Lane, float.influences) as i8;
+const LANE_SLOT: i8 = offset_of!(Lane, float.slot) as i8;
+const LANE_WORD: i8 = offset_of!(Lane, float.word) as i8;
+const LANE_NUMBER: i8 = LANE_PART + NUMBER as i8;
+const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize);
+
+/// The kinds of parts, and where they say of what, as bytes have it.
+const NONE: i32 = 0;
+const CONSTANT: i32 = 1;
+const SHADOW: i32 = 2;
+const NUMBER: usize = 4;
+const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
     /// Nothing if there is nothing to gain, or no memory.
     fn compile(program: &Program, operations: &'a Operations<R>) -> Option<Compiled> {
         let is_worth = |instr: &Instr| matches!(instr, Instr::Doubles(_));
-        if !R::HAS_PAIRS || program.changes_mode() || !program.lanes.instrs.iter().any(is_worth) {
+        let can_be = operations.routines.are_there() && !program.changes_mode();
+        if !can_be || !program.lanes.instrs.iter().any(is_worth) {
             return None;
         }
-        let mut asm = Assembler::new().ok()?;
-        let mut label = || asm.new_dynamic_label();
-        let (magnitude, sign) = (label(), label());
-        let constants = Constants { magnitude, sign, numbers: arithmetic::NUMBERS.map(|number| (number, label())) };
-        let (record, engine) = (program.record, Vec::new());
-        let mut compiler = Compiler { asm, operations, constants, engine, record, is_broken: false };
+        let (asm, record, engine) = (Assembler::new().ok()?, program.record, Vec::new());
+        let mut compiler = Compiler { asm, operations, engine, record, is_broken: false };
         let entry = compiler.asm.offset();
         compiler.enter();
         for instr in &program.lanes.instrs {
@@ -170,7 +172,6 @@ impl<'a, R: Real> Compiler<'a, R> {
         }
         compiler.leave();
         compiler.call_engine();
-        compiler.lay_down_constants();
         Some(Compiled { buffer: compiler.asm.finalize().ok()?, entry })
     }
 
@@ -257,38 +258,34 @@ impl<'a, R: Real> Compiler<'a, R> {
         }
     }
 
-    fn lay_down_constants(&mut self) {
-        let Constants { magnitude, sign, numbers } = self.constants;
-        dynasm!(self.asm
-            ; .arch x64
-            ; .align 16
-            ; =>magnitude
-            ; .u64 !(1 << 63)
-            ; .u64 0
-            ; =>sign
-            ; .u64 1 << 63
-            ; .u64 0
-        );
-        for (number, label) in numbers {
-            dynasm!(self.asm; .arch x64; =>label; .u64 number.to_bits());
-        }
+    /// Calls a routine that goes on here if it was the common case.
+    fn call_routine(&mut self, number: usize, slow: DynamicLabel) {
+        let at = offset_of!(Operations<R>, routines.table) + number * size_of::<*const u8>();
+        dynasm!(self.asm; .arch x64; call QWORD [rbx + at as i32]; jc =>slow);
     }
 
-    /// Where the last eight bytes of such an operation's nodes are to be had, from rbx.
-    fn example(&self, plain: &Plain) -> i32 {
-        let number = PLAIN.iter().position(|operator| *operator == plain.operator).unwrap_or(0);
-        let node = offset_of!(Operations<R>, examples) + number * size_of::<Node<R>>();
-        (node + offset_of!(Node<R>, operator)) as i32
+    fn doubles(&mut self, plain: &Plain, slow: DynamicLabel) -> bool {
+        let tally: *const Tally = self.operations.sites.tally(plain.site);
+        let [a, b, c] = plain.args;
+        dynasm!(self.asm
+            ; .arch x64
+            ; lea rdi, [r13 + lane(a, 0)]
+            ; lea rsi, [r13 + lane(b, 0)]
+            ; lea rdx, [r13 + lane(plain.to, 0)]
+            ; mov r10, QWORD tally as i64
+        );
+        if plain.operator.arity() == 3 {
+            dynasm!(self.asm; .arch x64; lea r11, [r13 + lane(c, 0)]);
+        }
+        self.call_routine(number_of(plain.operator), slow);
+        true
     }
 }
 
-/// The operations that there is code for, on doubles.
+/// The operations that there are routines for, on doubles.
 const PLAIN: [Operator; 6] =
     [Operator::Add, Operator::Sub, Operator::Mul, Operator::Div, Operator::Sqrt, Operator::Fma];
 
-/// What the results of each look like.
-pub type Examples<R> = [Node<R>; PLAIN.len()];
-
-pub fn examples<R: Real>() -> Examples<R> {
-    PLAIN.map(|operator| Node::example(operator, Type::F64))
+fn number_of(operator: Operator) -> usize {
+    PLAIN.iter().position(|plain| *plain == operator).unwrap_or(0)
 }

@@ -25,17 +25,26 @@ pub fn is_telling(ty: Type, bits: u128) -> bool {
 }
 
 /// The inaccurate numbers that were computed last, by their bits. Floats of few bits are not among them.
-#[derive(Default)]
 pub struct Strays {
     /// There are gaps.
     pub wanted: bool,
+    most: usize,
     nodes: FxHashMap<(Type, u128), Handle>,
     order: VecDeque<(Type, u128)>,
 }
 
+/// So many are kept, at least and at most; each costs about so many bytes, with what is behind it.
+const LEAST: usize = 1 << 8;
 const MOST: usize = 1 << 16;
+const EACH: usize = 1 << 9;
 
 impl Strays {
+    /// In about so many bytes.
+    pub fn new(bytes: usize) -> Strays {
+        let most = (bytes / EACH).clamp(LEAST, MOST);
+        Strays { wanted: false, most, nodes: FxHashMap::default(), order: VecDeque::new() }
+    }
+
     #[inline(always)]
     pub fn note(&mut self, ty: Type, bits: u128, node: Handle) {
         if self.wanted {
@@ -50,7 +59,7 @@ impl Strays {
         if self.nodes.insert((ty, bits), node).is_none() {
             self.order.push_back((ty, bits));
         }
-        if self.order.len() > MOST
+        if self.order.len() > self.most
             && let Some(oldest) = self.order.pop_front()
         {
             self.nodes.remove(&oldest);

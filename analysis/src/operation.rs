@@ -1,7 +1,7 @@
 //! One operation, in floats and in reals: its result's shadow, its total and local error, and who is to blame.
 
 use crate::compensation::{self, Compensations};
-use crate::compiled::{self, Examples};
+use crate::compiled::Routines;
 use crate::error;
 use crate::findings::CauseKind;
 use crate::format::{self, Decoded, Kind, is_within};
@@ -31,8 +31,8 @@ pub struct Operations<R> {
     pub settles: bool,
     /// Errors of at most this many ulps are none.
     pub(crate) tolerated: u64,
-    /// What results look like, for compiled code.
-    pub examples: Examples<R>,
+    /// For compiled blocks.
+    pub routines: Routines<R>,
     pub sets: Sets,
     pub sites: Sites,
     pub nodes: Nodes<R>,
@@ -79,18 +79,19 @@ struct Done<'a> {
 impl<R: Real> Operations<R> {
     pub fn new(config: &Config, room: Room) -> Operations<R> {
         let scratch = || R::zero(config.precision);
+        let (tolerated, settles) = (error::ulps_within(config.threshold), config.real == RealKind::Auto);
         Operations {
             precision: config.precision,
             noise: noise(config),
-            settles: config.real == RealKind::Auto,
-            tolerated: error::ulps_within(config.threshold),
-            examples: compiled::examples(),
+            settles,
+            tolerated,
+            routines: Routines::new(tolerated, settles),
             sets: Sets::new(config.memory / 16),
             sites: Sites::new(room),
             nodes: Nodes::new(config.max_depth, config.memory / 2),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,
-            strays: Strays::default(),
+            strays: Strays::new(config.memory / 16),
             done_again: 0,
             unsettled: 0,
             compensations: Compensations::default(),

@@ -45,6 +45,7 @@ pub struct Site {
 
 /// What changes with each execution. Compiled code writes it, too.
 pub struct Tally {
+    pub at: LocationId,
     pub executions: u64,
     /// Executions before this one need only be counted, and compared with the extremes.
     pub next: u64,
@@ -112,6 +113,7 @@ impl Sites {
             self.sites.push(Site {
                 key,
                 tally: Box::new(Tally {
+                    at: key.at,
                     executions: 0,
                     next: 1,
                     extremes: [Extremes::NONE; 2],

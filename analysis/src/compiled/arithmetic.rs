@@ -1,6 +1,6 @@
 //! Operations on doubles and on the pairs that stand for them: what `pair.rs` and `plain.rs` say, in the same order.
 
-use super::places::SHADOW;
+use super::routines::{Maker, example};
 use super::*;
 use crate::influence::{FIRST, RECENT as UNIONS, Union};
 use crate::pair::{LITTLE, SLACK, U, is_safe};
@@ -19,17 +19,22 @@ const REPAIR: f64 = 1.0 / 256.0;
 pub const NUMBERS: [f64; 9] =
     [SLACK, ROUNDINGS, PRODUCT, LITTLE, BEYOND_LITTLE, FAR_BEYOND_LITTLE, ULP, REPAIR, f64::INFINITY];
 
-/// An xmm register.
+/// Where the arguments are.
+const A: Gpr = 7;
+const B: Gpr = 6;
+const C: Gpr = 11;
+
+/// Below the stack: the third argument, and the local error.
+const THIRD: i32 = 16;
+const LOCAL: i32 = 8;
+
+/// An xmm register, and a general one.
 type Xmm = u8;
+type Gpr = u8;
 
-impl<R: Real> Compiler<'_, R> {
-    fn number(&self, wanted: f64) -> DynamicLabel {
-        let Constants { magnitude, numbers, .. } = self.constants;
-        numbers.iter().find(|(number, _)| *number == wanted).map_or(magnitude, |(_, label)| *label)
-    }
-
-    fn fetch(&mut self, to: Xmm, from: Number, field: usize) {
-        dynasm!(self.asm; .arch x64; vmovsd Rx(to), [r13 + lane(from, field)]);
+impl<R: Real> Maker<R> {
+    fn fetch(&mut self, to: Xmm, from: Gpr, field: i8) {
+        dynasm!(self.asm; .arch x64; vmovsd Rx(to), [BYTE Rq(from) + field]);
     }
 
     fn scale(&mut self, value: Xmm, by: f64) {
@@ -38,12 +43,12 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     fn magnitude(&mut self, to: Xmm, of: Xmm) {
-        let mask = self.constants.magnitude;
+        let mask = self.magnitude;
         dynasm!(self.asm; .arch x64; vandpd Rx(to), Rx(of), [=>mask]);
     }
 
     fn negate(&mut self, value: Xmm) {
-        let mask = self.constants.sign;
+        let mask = self.sign;
         dynasm!(self.asm; .arch x64; vxorpd Rx(value), Rx(value), [=>mask]);
     }
 
@@ -69,7 +74,7 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     /// Goes to `slow` unless it is safe. Uses rax.
-    pub fn check_safe(&mut self, value: Xmm, slow: DynamicLabel) {
+    pub(super) fn check_safe(&mut self, value: Xmm, slow: DynamicLabel) {
         // Exponents that are safe lie between these.
         const LEAST: i32 = 1023 - 900;
         const COUNT: i32 = 1900;
@@ -90,10 +95,10 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     /// Adds what products of lower doubles may lose to a bound, unless the arguments are doubles. Uses rax and a register.
-    fn add_underflow(&mut self, bound: Xmm, args: &[Number], free: Xmm) {
+    fn add_underflow(&mut self, bound: Xmm, args: &[Gpr], free: Xmm) {
         self.fetch(free, args[0], LANE_LO);
         for (number, field) in args.iter().flat_map(|arg| [(*arg, LANE_LO), (*arg, LANE_ERR)]).skip(1) {
-            dynasm!(self.asm; .arch x64; vmovsd xmm15, [r13 + lane(number, field)]; vorpd Rx(free), Rx(free), xmm15);
+            dynasm!(self.asm; .arch x64; vmovsd xmm15, [BYTE Rq(number) + field]; vorpd Rx(free), Rx(free), xmm15);
         }
         dynasm!(self.asm
             ; .arch x64
@@ -126,7 +131,7 @@ impl<R: Real> Compiler<'_, R> {
         self.scale(2, SLACK);
     }
 
-    fn add(&mut self, a: Number, b: Number, is_difference: bool) {
+    fn add(&mut self, a: Gpr, b: Gpr, is_difference: bool) {
         self.fetch(0, a, LANE_HI);
         self.fetch(1, a, LANE_LO);
         self.fetch(2, b, LANE_HI);
@@ -136,12 +141,12 @@ impl<R: Real> Compiler<'_, R> {
             self.negate(2);
             self.negate(3);
         }
-        dynasm!(self.asm; .arch x64; vaddsd xmm15, xmm15, [r13 + lane(b, LANE_ERR)]);
+        dynasm!(self.asm; .arch x64; vaddsd xmm15, xmm15, [BYTE Rq(b) + LANE_ERR]);
         self.add_pairs();
     }
 
     /// The pair in xmm0 to xmm2, the double product in xmm4.
-    fn mul(&mut self, a: Number, b: Number, slow: DynamicLabel) {
+    fn mul(&mut self, a: Gpr, b: Gpr, slow: DynamicLabel) {
         self.fetch(0, a, LANE_HI);
         self.fetch(1, a, LANE_LO);
         self.fetch(2, b, LANE_HI);
@@ -224,7 +229,7 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     /// The pair in xmm0 to xmm2, the double quotient in xmm4.
-    fn div(&mut self, a: Number, b: Number, slow: DynamicLabel) {
+    fn div(&mut self, a: Gpr, b: Gpr, slow: DynamicLabel) {
         self.fetch(0, a, LANE_HI);
         self.fetch(1, a, LANE_LO);
         self.fetch(2, b, LANE_HI);
@@ -241,7 +246,7 @@ impl<R: Real> Compiler<'_, R> {
             ; jae =>slow
             ; vmovapd xmm5, xmm4
             ; vfnmadd213sd xmm5, xmm2, xmm0
-            ; vmulsd xmm6, xmm4, [r13 + lane(b, LANE_LO)]
+            ; vmulsd xmm6, xmm4, [BYTE Rq(b) + LANE_LO]
             ; vsubsd xmm7, xmm1, xmm6
             ; vaddsd xmm7, xmm5, xmm7
             ; vdivsd xmm7, xmm7, xmm2
@@ -261,7 +266,7 @@ impl<R: Real> Compiler<'_, R> {
         dynasm!(self.asm
             ; .arch x64
             ; vmulsd xmm5, xmm5, xmm14
-            ; vaddsd xmm5, xmm5, [r13 + lane(a, LANE_ERR)]
+            ; vaddsd xmm5, xmm5, [BYTE Rq(a) + LANE_ERR]
             ; vdivsd xmm5, xmm5, xmm10
         );
         self.scale(5, FAR_BEYOND_LITTLE);
@@ -272,7 +277,7 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     /// The pair in xmm0 to xmm2, the double root in xmm4.
-    fn sqrt(&mut self, a: Number, slow: DynamicLabel) {
+    fn sqrt(&mut self, a: Gpr, slow: DynamicLabel) {
         self.fetch(0, a, LANE_HI);
         self.fetch(1, a, LANE_LO);
         self.fetch(14, a, LANE_ERR);
@@ -319,62 +324,64 @@ impl<R: Real> Compiler<'_, R> {
         dynasm!(self.asm; .arch x64; vmovapd xmm0, xmm8; vmovapd xmm1, xmm9);
     }
 
-    fn fma(&mut self, [a, b, c]: [Number; 3], slow: DynamicLabel) {
+    fn fma(&mut self, [a, b, c]: [Gpr; 3], slow: DynamicLabel) {
         self.mul(a, b, slow);
         self.fetch(3, c, LANE_LO);
-        dynasm!(self.asm; .arch x64; vaddsd xmm15, xmm2, [r13 + lane(c, LANE_ERR)]);
+        dynasm!(self.asm; .arch x64; vaddsd xmm15, xmm2, [BYTE Rq(c) + LANE_ERR]);
         self.fetch(2, c, LANE_HI);
         self.add_pairs();
         self.native_fma([a, b, c], LANE_HI, 4);
     }
 
-    fn native_fma(&mut self, [a, b, c]: [Number; 3], field: usize, to: Xmm) {
+    fn native_fma(&mut self, [a, b, c]: [Gpr; 3], field: i8, to: Xmm) {
         self.fetch(to, a, field);
         self.fetch(5, b, field);
-        dynasm!(self.asm; .arch x64; vfmadd213sd Rx(to), xmm5, [r13 + lane(c, field)]);
+        dynasm!(self.asm; .arch x64; vfmadd213sd Rx(to), xmm5, [BYTE Rq(c) + field]);
     }
 
     /// What the guest computed, into xmm3.
-    fn native(&mut self, operator: Operator, args: [Number; 3]) {
-        let [a, b, _] = args;
-        let second = lane(b, LANE_BITS);
-        self.fetch(3, a, LANE_BITS);
+    fn native(&mut self, operator: Operator) {
+        self.fetch(3, A, LANE_BITS);
         match operator {
-            Operator::Add => dynasm!(self.asm; .arch x64; vaddsd xmm3, xmm3, [r13 + second]),
-            Operator::Sub => dynasm!(self.asm; .arch x64; vsubsd xmm3, xmm3, [r13 + second]),
-            Operator::Mul => dynasm!(self.asm; .arch x64; vmulsd xmm3, xmm3, [r13 + second]),
-            Operator::Div => dynasm!(self.asm; .arch x64; vdivsd xmm3, xmm3, [r13 + second]),
-            Operator::Fma => self.native_fma(args, LANE_BITS, 3),
+            Operator::Add => dynasm!(self.asm; .arch x64; vaddsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
+            Operator::Sub => dynasm!(self.asm; .arch x64; vsubsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
+            Operator::Mul => dynasm!(self.asm; .arch x64; vmulsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
+            Operator::Div => dynasm!(self.asm; .arch x64; vdivsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
+            Operator::Fma => self.native_fma([A, B, C], LANE_BITS, 3),
             _ => dynasm!(self.asm; .arch x64; vsqrtsd xmm3, xmm3, xmm3),
         }
     }
 
-    pub fn doubles(&mut self, plain: &Plain, slow: DynamicLabel) -> bool {
-        let Some(big) = R::BEYOND_PAIRS else { return false };
-        let (operator, all) = (plain.operator, plain.args);
-        let [a, b, c] = all;
-        let args = &all[..operator.arity()];
-        match operator {
-            Operator::Add => self.add(a, b, false),
-            Operator::Sub => self.add(a, b, true),
-            Operator::Mul => self.mul(a, b, slow),
-            Operator::Div => self.div(a, b, slow),
-            Operator::Sqrt => self.sqrt(a, slow),
-            Operator::Fma => self.fma([a, b, c], slow),
-            _ => return false,
+    /// The operation on doubles in the lanes at rdi, rsi and r11, into that at rdx; the site's tally is at r10.
+    pub fn doubles(&mut self, operator: Operator, big: usize, slow: DynamicLabel) {
+        let arity = operator.arity();
+        if arity == 3 {
+            dynasm!(self.asm; .arch x64; mov [rsp - THIRD], r11);
         }
-        self.native(operator, all);
+        match operator {
+            Operator::Add => self.add(A, B, false),
+            Operator::Sub => self.add(A, B, true),
+            Operator::Mul => self.mul(A, B, slow),
+            Operator::Div => self.div(A, B, slow),
+            Operator::Fma => self.fma([A, B, C], slow),
+            _ => self.sqrt(A, slow),
+        }
+        self.native(operator);
         self.errors(slow);
-        self.influences(operator, args, slow);
-        self.find_room(plain, big, slow);
+        self.influences(operator, slow);
+        self.find_room(big, slow);
         self.check_doubt(slow);
-        self.make_node(plain, args);
-        self.set_result(plain.to);
-        self.keep_extremes(args);
-        true
+        self.make_node(operator);
+        self.set_result();
+        self.keep_extremes(arity.min(2));
+        if arity == 3 {
+            dynasm!(self.asm; .arch x64; mov rsi, [rsp - THIRD]);
+            self.keep_argument(B, 2);
+        }
+        dynasm!(self.asm; .arch x64; clc; ret);
     }
 
-    /// Total error into r8, local error into r10, which must be within what is tolerated.
+    /// Total error into r8, local error onto the stack; it must be within what is tolerated.
     fn errors(&mut self, slow: DynamicLabel) {
         let tolerated = offset_of!(Operations<R>, tolerated) as i32;
         let [fine] = self.labels();
@@ -384,20 +391,21 @@ impl<R: Real> Compiler<'_, R> {
             ; jp =>slow
             ; vmovq r8, xmm3
             ; vmovq rcx, xmm0
-            ; vmovq r10, xmm4
+            ; vmovq r9, xmm4
             // Of one sign, so that distances are differences.
             ; mov rax, r8
-            ; mov rdx, r10
+            ; mov r11, r9
             ; xor rax, rcx
-            ; xor rdx, rcx
-            ; or rax, rdx
+            ; xor r11, rcx
+            ; or rax, r11
             ; js =>slow
-            ; sub r10, rcx
-            ; mov rax, r10
+            ; sub r9, rcx
+            ; mov rax, r9
             ; neg rax
-            ; cmovns r10, rax
-            ; cmp r10, [rbx + tolerated]
+            ; cmovns r9, rax
+            ; cmp r9, [rbx + tolerated]
             ; ja =>slow
+            ; mov [rsp - LOCAL], r9
             ; sub r8, rcx
             ; mov rax, r8
             ; neg rax
@@ -410,20 +418,19 @@ impl<R: Real> Compiler<'_, R> {
         );
     }
 
-    /// The local error must be tolerable beyond doubt, or the doubt one that passes. The tally is in rdi.
+    /// The local error must be tolerable beyond doubt, or the doubt one that passes.
     fn check_doubt(&mut self, slow: DynamicLabel) {
         let tolerated = offset_of!(Operations<R>, tolerated) as i32;
         let [doubtful, not_zero, unsettled, fine] = self.labels();
         // Errors and doubts of half of what is tolerated are less together.
-        let half = (self.operations.tolerated / 2).min(1 << 20);
+        let half = (self.tolerated / 2).min(1 << 20);
+        let limit = self.number(half as f64 * ULP);
         self.magnitude(5, 0);
         dynasm!(self.asm
             ; .arch x64
-            ; cmp r10, half as i32
+            ; cmp QWORD [rsp - LOCAL], half as i32
             ; jae =>doubtful
-            ; mov rax, QWORD (half as f64 * ULP).to_bits() as i64
-            ; vmovq xmm6, rax
-            ; vmulsd xmm6, xmm6, xmm5
+            ; vmulsd xmm6, xmm5, [=>limit]
             ; vucomisd xmm6, xmm2
             ; ja =>fine
             ; =>doubtful
@@ -461,11 +468,11 @@ impl<R: Real> Compiler<'_, R> {
             // What is too large for an integer becomes a large one without a sign.
             ; vcvttsd2si rax, xmm5
             ; inc rax
-            ; add rax, r10
+            ; add rax, [rsp - LOCAL]
             ; cmp rax, [rbx + tolerated]
             ; jbe =>fine
         );
-        if self.operations.settles {
+        if self.settles {
             let skip = offset_of!(Tally, doubts.skip) as i32;
             dynasm!(self.asm
                 ; .arch x64
@@ -474,24 +481,27 @@ impl<R: Real> Compiler<'_, R> {
                 ; add rax, FREE as i32
                 ; cmp [rbx + offset_of!(Operations<R>, done_again) as i32], rax
                 ; jb =>slow
-                ; cmp QWORD [rdi + skip], 0
+                ; cmp QWORD [r10 + skip], 0
                 ; je =>slow
-                ; dec QWORD [rdi + skip]
+                ; dec QWORD [r10 + skip]
             );
         }
         dynasm!(self.asm; .arch x64; =>fine);
     }
 
     /// The influences of the result into r9.
-    fn influences(&mut self, operator: Operator, args: &[Number], slow: DynamicLabel) {
+    fn influences(&mut self, operator: Operator, slow: DynamicLabel) {
         let [done] = self.labels();
         let unions = offset_of!(Operations<R>, sets.recent);
-        dynasm!(self.asm; .arch x64; mov r9d, [r13 + lane(args[0], LANE_INFLUENCES)]);
-        for arg in &args[1..] {
+        dynasm!(self.asm; .arch x64; mov r9d, [BYTE rdi + LANE_INFLUENCES]);
+        for number in 1..operator.arity() {
             let [one, other] = self.labels();
+            match number {
+                1 => dynasm!(self.asm; .arch x64; mov eax, [BYTE rsi + LANE_INFLUENCES]),
+                _ => dynasm!(self.asm; .arch x64; mov r11, [rsp - THIRD]; mov eax, [BYTE r11 + LANE_INFLUENCES]),
+            }
             dynasm!(self.asm
                 ; .arch x64
-                ; mov eax, [r13 + lane(*arg, LANE_INFLUENCES)]
                 ; cmp eax, r9d
                 ; je =>one
                 ; test eax, eax
@@ -499,15 +509,15 @@ impl<R: Real> Compiler<'_, R> {
                 ; test r9d, r9d
                 ; jz =>other
                 // Perhaps their union was asked for not long ago.
-                ; imul edx, r9d, FIRST as i32
-                ; add edx, eax
-                ; and edx, UNIONS as i32 - 1
-                ; imul edx, edx, size_of::<Union>() as i32
-                ; cmp [rbx + rdx + (unions + offset_of!(Union, of)) as i32], r9d
+                ; imul ecx, r9d, FIRST as i32
+                ; add ecx, eax
+                ; and ecx, UNIONS as i32 - 1
+                ; imul ecx, ecx, size_of::<Union>() as i32
+                ; cmp [rbx + rcx + (unions + offset_of!(Union, of)) as i32], r9d
                 ; jne =>slow
-                ; cmp [rbx + rdx + (unions + offset_of!(Union, of) + 4) as i32], eax
+                ; cmp [rbx + rcx + (unions + offset_of!(Union, of) + 4) as i32], eax
                 ; jne =>slow
-                ; mov eax, [rbx + rdx + (unions + offset_of!(Union, is)) as i32]
+                ; mov eax, [rbx + rcx + (unions + offset_of!(Union, is)) as i32]
                 ; =>other
                 ; mov r9d, eax
                 ; =>one
@@ -517,10 +527,10 @@ impl<R: Real> Compiler<'_, R> {
             return;
         }
         dynasm!(self.asm; .arch x64; test r9d, r9d; jz =>done; vxorpd xmm7, xmm7, xmm7);
-        for arg in args {
+        for arg in [A, B] {
             // It may repair, or be repaired.
-            self.fetch(5, *arg, LANE_HI);
-            self.fetch(6, *arg, LANE_BITS);
+            self.fetch(5, arg, LANE_HI);
+            self.fetch(6, arg, LANE_BITS);
             dynasm!(self.asm; .arch x64; vucomisd xmm0, xmm5; je =>slow; vucomisd xmm6, xmm7; je =>slow);
             self.magnitude(5, 5);
             self.magnitude(6, 6);
@@ -530,95 +540,98 @@ impl<R: Real> Compiler<'_, R> {
         dynasm!(self.asm; .arch x64; =>done);
     }
 
-    /// The tally into rdi, the next node into rsi and its handle into rcx, how often the site was executed into r11.
-    fn find_room(&mut self, plain: &Plain, big: usize, slow: DynamicLabel) {
-        let tally: *const Tally = self.operations.sites.tally(plain.site);
+    /// The next node into r11 and its handle into rcx.
+    fn find_room(&mut self, big: usize, slow: DynamicLabel) {
         dynasm!(self.asm
             ; .arch x64
-            ; mov rdx, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
-            ; cmp rdx, [rbx + offset_of!(Operations<R>, nodes.end) as i32]
+            ; mov rax, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+            ; cmp rax, [rbx + offset_of!(Operations<R>, nodes.end) as i32]
             ; je =>slow
-            ; lea rcx, [rdx + 1]
-            ; imul rsi, rdx, size_of::<Node<R>>() as i32
-            ; add rsi, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-            ; cmp QWORD [rsi + (offset_of!(Node<R>, real) + big) as i32], 0
+            ; lea rcx, [rax + 1]
+            ; imul r11, rax, size_of::<Node<R>>() as i32
+            ; add r11, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
+            ; cmp QWORD [r11 + (offset_of!(Node<R>, real) + big) as i32], 0
             ; jne =>slow
-            ; mov rdi, QWORD tally as i64
-            ; mov r11, [rdi + offset_of!(Tally, executions) as i32]
-            ; inc r11
-            ; cmp r11, [rdi + offset_of!(Tally, next) as i32]
+            ; mov rax, [r10 + offset_of!(Tally, executions) as i32]
+            ; inc rax
+            ; cmp rax, [r10 + offset_of!(Tally, next) as i32]
             ; jae =>slow
         );
     }
 
     /// Books the execution: from here on it is done.
-    fn make_node(&mut self, plain: &Plain, args: &[Number]) {
+    fn make_node(&mut self, operator: Operator) {
         let real = offset_of!(Node<R>, real);
         dynasm!(self.asm
             ; .arch x64
-            ; mov [rdi + offset_of!(Tally, executions) as i32], r11
+            ; inc QWORD [r10 + offset_of!(Tally, executions) as i32]
             ; mov [rbx + offset_of!(Operations<R>, nodes.cursor) as i32], rcx
             ; inc QWORD [rbx + offset_of!(Operations<R>, count) as i32]
             ; inc QWORD [rbx + offset_of!(Operations<R>, sites.executions) as i32]
-            ; vmovsd [rsi + real as i32], xmm0
-            ; vmovsd [rsi + (real + 8) as i32], xmm1
-            ; vmovsd [rsi + (real + 16) as i32], xmm2
-            ; mov [rsi + offset_of!(Node<R>, ulps) as i32], r8
-            ; vmovsd [rsi + offset_of!(Node<R>, low) as i32], xmm3
-            ; mov QWORD [rsi + offset_of!(Node<R>, slots) as i32], 0
-            ; mov DWORD [rsi + offset_of!(Node<R>, at) as i32], plain.at.0 as i32
-            ; mov [rsi + offset_of!(Node<R>, influences) as i32], r9d
-            ; mov rax, [rbx + self.example(plain)]
-            ; mov [rsi + offset_of!(Node<R>, operator) as i32], rax
+            ; vmovsd [r11 + real as i32], xmm0
+            ; vmovsd [r11 + (real + 8) as i32], xmm1
+            ; vmovsd [r11 + (real + 16) as i32], xmm2
+            ; mov [r11 + offset_of!(Node<R>, ulps) as i32], r8
+            ; vmovsd [r11 + offset_of!(Node<R>, low) as i32], xmm3
+            ; mov QWORD [r11 + offset_of!(Node<R>, slots) as i32], 0
+            ; mov eax, [r10 + offset_of!(Tally, at) as i32]
+            ; mov [r11 + offset_of!(Node<R>, at) as i32], eax
+            ; mov [r11 + offset_of!(Node<R>, influences) as i32], r9d
+            ; mov rax, [rbx + example::<R>(operator)]
+            ; mov [r11 + offset_of!(Node<R>, operator) as i32], rax
         );
-        for (number, arg) in args.iter().enumerate() {
-            dynasm!(self.asm
-                ; .arch x64
-                ; mov rax, [r13 + lane(*arg, LANE_WORD)]
-                ; movzx edx, WORD [r13 + lane(*arg, LANE_SLOT)]
-                ; mov [rsi + (offset_of!(Node<R>, args) + 8 * number) as i32], rax
-                ; mov [rsi + (offset_of!(Node<R>, slots) + size_of::<Slot>() * number) as i32], dx
-            );
+        for (number, arg) in [A, B].into_iter().enumerate().take(operator.arity()) {
+            self.keep_argument(arg, number);
         }
     }
 
-    fn set_result(&mut self, to: Number) {
+    fn keep_argument(&mut self, arg: Gpr, number: usize) {
         dynasm!(self.asm
             ; .arch x64
-            ; vmovsd [r13 + lane(to, LANE_HI)], xmm0
-            ; vmovsd [r13 + lane(to, LANE_LO)], xmm1
-            ; vmovsd [r13 + lane(to, LANE_ERR)], xmm2
-            ; vmovsd [r13 + lane(to, LANE_BITS)], xmm3
-            ; mov [r13 + lane(to, LANE_ULPS)], r8
-            ; mov [r13 + lane(to, LANE_INFLUENCES)], r9d
-            ; mov [r13 + lane(to, LANE_WORD)], rcx
-            ; mov WORD [r13 + lane(to, LANE_SLOT)], slot_code(Slot::Node)
-            ; mov DWORD [r13 + lane(to, LANE_PART)], SHADOW
-            ; mov [r13 + lane(to, LANE_PART + 4)], ecx
-            ; mov BYTE [r13 + lane(to, LANE_WIDE)], 0
-            ; mov BYTE [r13 + lane(to, LANE_IS_PLAIN)], 1
+            ; mov rax, [BYTE Rq(arg) + LANE_WORD]
+            ; mov [r11 + (offset_of!(Node<R>, args) + 8 * number) as i32], rax
+            ; movzx eax, WORD [BYTE Rq(arg) + LANE_SLOT]
+            ; mov [r11 + (offset_of!(Node<R>, slots) + size_of::<Slot>() * number) as i32], ax
         );
     }
 
-    /// The tally is in rdi, the node's handle in rcx.
-    fn keep_extremes(&mut self, args: &[Number]) {
-        for (number, arg) in args.iter().enumerate().take(2) {
+    fn set_result(&mut self) {
+        dynasm!(self.asm
+            ; .arch x64
+            ; vmovsd [BYTE rdx + LANE_HI], xmm0
+            ; vmovsd [BYTE rdx + LANE_LO], xmm1
+            ; vmovsd [BYTE rdx + LANE_ERR], xmm2
+            ; vmovsd [BYTE rdx + LANE_BITS], xmm3
+            ; mov [BYTE rdx + LANE_ULPS], r8
+            ; mov [BYTE rdx + LANE_INFLUENCES], r9d
+            ; mov [BYTE rdx + LANE_WORD], rcx
+            ; mov WORD [BYTE rdx + LANE_SLOT], slot_code(Slot::Node)
+            ; mov DWORD [BYTE rdx + LANE_PART], SHADOW
+            ; mov [BYTE rdx + LANE_NUMBER], ecx
+            ; mov BYTE [BYTE rdx + LANE_WIDE], 0
+            ; mov BYTE [BYTE rdx + LANE_IS_PLAIN], 1
+        );
+    }
+
+    /// Of so many arguments.
+    fn keep_extremes(&mut self, arity: usize) {
+        for (number, arg) in [A, B].into_iter().enumerate().take(arity) {
             let [not_less, not_greater] = self.labels();
             let extremes = offset_of!(Tally, extremes) + number * size_of::<Extremes>();
             let at = |field: usize| (extremes + field) as i32;
-            self.fetch(5, *arg, LANE_BITS);
+            self.fetch(5, arg, LANE_BITS);
             dynasm!(self.asm
                 ; .arch x64
-                ; vmovsd xmm6, [rdi + at(offset_of!(Extremes, least))]
+                ; vmovsd xmm6, [r10 + at(offset_of!(Extremes, least))]
                 ; vucomisd xmm6, xmm5
                 ; jbe =>not_less
-                ; vmovsd [rdi + at(offset_of!(Extremes, least))], xmm5
-                ; mov [rdi + at(offset_of!(Extremes, least_node))], ecx
+                ; vmovsd [r10 + at(offset_of!(Extremes, least))], xmm5
+                ; mov [r10 + at(offset_of!(Extremes, least_node))], ecx
                 ; =>not_less
-                ; vucomisd xmm5, [rdi + at(offset_of!(Extremes, greatest))]
+                ; vucomisd xmm5, [r10 + at(offset_of!(Extremes, greatest))]
                 ; jbe =>not_greater
-                ; vmovsd [rdi + at(offset_of!(Extremes, greatest))], xmm5
-                ; mov [rdi + at(offset_of!(Extremes, greatest_node))], ecx
+                ; vmovsd [r10 + at(offset_of!(Extremes, greatest))], xmm5
+                ; mov [r10 + at(offset_of!(Extremes, greatest_node))], ecx
                 ; =>not_greater
             );
         }

@@ -1,22 +1,10 @@
 //! Floats from where they are into lanes, and back.
 
+use super::routines::{FILL, LOAD, READY, slots};
 use super::*;
 use crate::lanes::{Address, Input, Word};
-use crate::magic;
-use crate::operation::Operations;
-use crate::pages::{PAGE, RECENT, Recent, Slots};
-use crate::shadow::Part;
+use crate::pages::{Recent, Slots};
 use fpgrind_ir::GRANULE;
-
-/// The kinds of parts, and what they are about, as bytes have it.
-const NONE: i32 = 0;
-const CONSTANT: i32 = 1;
-pub const SHADOW: i32 = 2;
-const NUMBER: usize = 4;
-const PART: usize = size_of::<Part>();
-
-/// From such on a constant may be a magic number.
-const LARGE: i64 = magic::LEAST.to_bits() as i64;
 
 impl<R: Real> Compiler<'_, R> {
     /// Where bytes of the record are.
@@ -66,48 +54,20 @@ impl<R: Real> Compiler<'_, R> {
                 let at = self.logged(slot, 4);
                 dynasm!(self.asm; .arch x64; mov eax, [r12 + at]);
             }
-            Word::Lane(number) => dynasm!(self.asm; .arch x64; mov rax, [r13 + lane(number, LANE_BITS)]),
-            Word::LaneShort(number) => dynasm!(self.asm; .arch x64; mov eax, [r13 + lane(number, LANE_BITS)]),
+            Word::Lane(number) => dynasm!(self.asm; .arch x64; mov rax, [r13 + lane(number, LANE_BITS as usize)]),
+            Word::LaneShort(number) => dynasm!(self.asm; .arch x64; mov eax, [r13 + lane(number, LANE_BITS as usize)]),
         }
-    }
-
-    /// The slots of so many bytes at the address in rax, if that is simple: their page, as `field` has it, into rdx, and into rcx how far behind
-    /// its parts they begin.
-    fn slots(&mut self, field: usize, bytes: usize, slow: DynamicLabel) {
-        let last = PAGE as i32 - bytes as i32;
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov ecx, eax
-            ; and ecx, PAGE as i32 - 1
-            ; test al, GRANULE as i8 - 1
-            ; jnz =>slow
-            ; cmp ecx, last
-            ; ja =>slow
-            ; shr rax, PAGE.trailing_zeros() as i8
-            ; mov edx, eax
-            ; and edx, RECENT as i32 - 1
-            ; imul edx, edx, size_of::<Recent>() as i32
-            ; cmp [r14 + rdx + offset_of!(Recent, number) as i32], rax
-            ; jne =>slow
-            ; mov rdx, [r14 + rdx + field as i32]
-            // A slot is as many times as long as what it speaks of.
-            ; lea ecx, [rcx + 2 * rcx]
-        );
-        const { assert!(PART == 3 * GRANULE) };
     }
 
     pub fn load_double(&mut self, addr: &Address, input: &Input, slow: DynamicLabel) -> bool {
         self.address(addr);
-        self.slots(offset_of!(Recent, readable), 8, slow);
         let at = self.logged(input.slot, 8);
         dynasm!(self.asm
             ; .arch x64
-            ; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0
-            ; jne =>slow
-            ; lea r9, [rdx + rcx + offset_of!(Slots, parts) as i32]
             ; mov r8, [r12 + at]
+            ; lea rdi, [r13 + lane(input.to, 0)]
         );
-        self.fill(input.to, slow);
+        self.call_routine(LOAD, slow);
         true
     }
 
@@ -117,102 +77,22 @@ impl<R: Real> Compiler<'_, R> {
             ; .arch x64
             ; lea r9, [r15 + (first * PART) as i32]
             ; mov r8, [r12 + at]
+            ; lea rdi, [r13 + lane(input.to, 0)]
         );
-        self.fill(input.to, slow);
+        self.call_routine(FILL, slow);
         true
     }
 
-    /// A double is in r8, and what is known of it at r9: makes a lane of it that is ready to be an argument.
-    fn fill(&mut self, to: Number, slow: DynamicLabel) {
-        let [shadow, leaf, filled] = self.labels();
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov eax, [r9]
-            ; cmp eax, SHADOW
-            ; je =>shadow
-            ; mov ecx, slot_code(Slot::Data(Type::F64)) as i32
-            ; test eax, eax
-            ; jz =>leaf
-            // Two constants that are these eight bytes, and no magic number.
-            ; cmp eax, CONSTANT
-            ; jne =>slow
-            ; cmp eax, [r9 + PART as i32]
-            ; jne =>slow
-            ; mov edx, [r9 + NUMBER as i32]
-            ; mov esi, [r9 + (PART + NUMBER) as i32]
-            ; shl rsi, 32
-            ; or rdx, rsi
-            ; cmp rdx, r8
-            ; jne =>slow
-            ; mov rsi, QWORD LARGE
-            ; btr rdx, 63
-            ; cmp rdx, rsi
-            ; jae =>slow
-            ; mov ecx, slot_code(Slot::Number(Type::F64)) as i32
-            ; =>leaf
-            ; mov [r13 + lane(to, LANE_PART)], eax
-            ; mov [r13 + lane(to, LANE_PART + NUMBER)], r8d
-            // Nothing is zero, and constants are one.
-            ; mov [r13 + lane(to, LANE_WIDE)], al
-        );
-        self.set_leaf(to);
-        dynasm!(self.asm
-            ; .arch x64
-            ; jmp =>filled
-            ; =>shadow
-            ; mov ecx, [r9 + NUMBER as i32]
-        );
-        self.set_shadow(to, slow);
-        dynasm!(self.asm; .arch x64; =>filled);
-    }
-
-    /// The double in r8 whose handle is in ecx becomes a lane, and its argument.
-    fn set_shadow(&mut self, to: Number, slow: DynamicLabel) {
-        let (size, real) = (size_of::<Node<R>>(), offset_of!(Node<R>, real));
-        // Handles begin at one.
-        let node = |field: usize| field as i32 - size as i32;
-        let Some(big) = R::BEYOND_PAIRS else { return };
-        let [has_doubles] = self.labels();
-        dynasm!(self.asm
-            ; .arch x64
-            ; imul rdx, rcx, size as i32
-            ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-            ; cmp [rdx + node(offset_of!(Node<R>, low))], r8
-            ; jne =>slow
-            ; cmp BYTE [rdx + node(offset_of!(Node<R>, is_plain_double))], 0
-            ; je =>slow
-            // One by one, as they were written: what is written by halves is not soon read as a whole.
-            ; vmovsd xmm0, [rdx + node(real)]
-            ; vmovsd xmm1, [rdx + node(real + 8)]
-            ; cmp QWORD [rdx + node(real + big)], 0
-            ; je =>has_doubles
-        );
-        // The doubles still stand for it, unless they are out of their depth.
-        self.check_safe(0, slow);
-        dynasm!(self.asm
-            ; .arch x64
-            ; =>has_doubles
-            ; mov rax, [rdx + node(real + 16)]
-            ; mov rsi, [rdx + node(offset_of!(Node<R>, ulps))]
-            ; mov edi, [rdx + node(offset_of!(Node<R>, influences))]
-            ; vmovsd [r13 + lane(to, LANE_HI)], xmm0
-            ; vmovsd [r13 + lane(to, LANE_LO)], xmm1
-            ; mov [r13 + lane(to, LANE_ERR)], rax
-            ; mov [r13 + lane(to, LANE_ULPS)], rsi
-            ; mov [r13 + lane(to, LANE_INFLUENCES)], edi
-            ; mov [r13 + lane(to, LANE_WORD)], rcx
-            ; mov WORD [r13 + lane(to, LANE_SLOT)], slot_code(Slot::Node)
-            ; mov [r13 + lane(to, LANE_BITS)], r8
-            ; mov DWORD [r13 + lane(to, LANE_PART)], SHADOW
-            ; mov [r13 + lane(to, LANE_PART + NUMBER)], ecx
-            ; mov BYTE [r13 + lane(to, LANE_WIDE)], 0
-            ; mov BYTE [r13 + lane(to, LANE_IS_PLAIN)], 1
-        );
+    /// What a lane has becomes ready.
+    pub fn double(&mut self, number: Number, slow: DynamicLabel) -> bool {
+        dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(number, 0)]);
+        self.call_routine(READY, slow);
+        true
     }
 
     pub fn load(&mut self, addr: &Address, input: &Input, slow: DynamicLabel) -> bool {
         self.address(addr);
-        self.slots(offset_of!(Recent, readable), input.bytes as usize, slow);
+        slots(&mut self.asm, offset_of!(Recent, readable), input.bytes as usize, slow);
         dynasm!(self.asm
             ; .arch x64
             ; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0
@@ -268,10 +148,10 @@ impl<R: Real> Compiler<'_, R> {
             dynasm!(self.asm
                 ; .arch x64
                 ; =>taken
-                ; mov [r13 + lane(to, LANE_BITS)], rax
-                ; mov [r13 + lane(to, LANE_PART)], ecx
-                ; mov [r13 + lane(to, LANE_PART + NUMBER)], edi
-                ; mov [r13 + lane(to, LANE_WIDE)], sil
+                ; mov [r13 + lane(to, LANE_BITS as usize)], rax
+                ; mov [r13 + lane(to, LANE_PART as usize)], ecx
+                ; mov [r13 + lane(to, LANE_NUMBER as usize)], edi
+                ; mov [r13 + lane(to, LANE_WIDE as usize)], sil
             );
         }
     }
@@ -304,67 +184,14 @@ impl<R: Real> Compiler<'_, R> {
         dynasm!(self.asm; .arch x64; =>single; cmp r8d, eax; jne =>slow; =>same);
     }
 
-    /// The double in r8 without a history becomes the argument of a lane; how it is kept is in ecx.
-    fn set_leaf(&mut self, to: Number) {
-        dynasm!(self.asm
-            ; .arch x64
-            ; xor eax, eax
-            ; mov [r13 + lane(to, LANE_BITS)], r8
-            ; mov [r13 + lane(to, LANE_HI)], r8
-            ; mov [r13 + lane(to, LANE_LO)], rax
-            ; mov [r13 + lane(to, LANE_ERR)], rax
-            ; mov [r13 + lane(to, LANE_ULPS)], rax
-            ; mov [r13 + lane(to, LANE_INFLUENCES)], eax
-            ; mov [r13 + lane(to, LANE_SLOT)], cx
-            ; mov [r13 + lane(to, LANE_WORD)], r8
-            ; mov BYTE [r13 + lane(to, LANE_IS_PLAIN)], 1
-        );
-    }
-
-    /// What a lane has becomes ready.
-    pub fn double(&mut self, number: Number, slow: DynamicLabel) -> bool {
-        let [leaf, shadow, ready] = self.labels();
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov r8, [r13 + lane(number, LANE_BITS)]
-            ; mov eax, [r13 + lane(number, LANE_PART)]
-            ; cmp eax, SHADOW
-            ; je =>shadow
-            ; mov ecx, slot_code(Slot::Data(Type::F64)) as i32
-            ; test eax, eax
-            ; jz =>leaf
-            ; cmp eax, CONSTANT
-            ; jne =>slow
-            ; cmp BYTE [r13 + lane(number, LANE_WIDE)], 0
-            ; je =>slow
-            ; mov rdx, r8
-            ; btr rdx, 63
-            ; mov rsi, QWORD LARGE
-            ; cmp rdx, rsi
-            ; jae =>slow
-            ; mov ecx, slot_code(Slot::Number(Type::F64)) as i32
-            ; =>leaf
-        );
-        self.set_leaf(number);
-        dynasm!(self.asm
-            ; .arch x64
-            ; jmp =>ready
-            ; =>shadow
-            ; mov ecx, [r13 + lane(number, LANE_PART + NUMBER)]
-        );
-        self.set_shadow(number, slow);
-        dynasm!(self.asm; .arch x64; =>ready);
-        true
-    }
-
     pub fn constant(&mut self, bits: u64, wide: bool, to: Number) -> bool {
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, QWORD bits as i64
-            ; mov [r13 + lane(to, LANE_BITS)], rax
-            ; mov DWORD [r13 + lane(to, LANE_PART)], CONSTANT
-            ; mov [r13 + lane(to, LANE_PART + NUMBER)], eax
-            ; mov BYTE [r13 + lane(to, LANE_WIDE)], wide as i8
+            ; mov [r13 + lane(to, LANE_BITS as usize)], rax
+            ; mov DWORD [r13 + lane(to, LANE_PART as usize)], CONSTANT
+            ; mov [r13 + lane(to, LANE_NUMBER as usize)], eax
+            ; mov BYTE [r13 + lane(to, LANE_WIDE as usize)], wide as i8
         );
         true
     }
@@ -378,9 +205,9 @@ impl<R: Real> Compiler<'_, R> {
             });
             dynasm!(self.asm
                 ; .arch x64
-                ; mov [r13 + lane(to, LANE_BITS)], rax
-                ; mov DWORD [r13 + lane(to, LANE_PART)], NONE
-                ; mov BYTE [r13 + lane(to, LANE_WIDE)], 0
+                ; mov [r13 + lane(to, LANE_BITS as usize)], rax
+                ; mov DWORD [r13 + lane(to, LANE_PART as usize)], NONE
+                ; mov BYTE [r13 + lane(to, LANE_WIDE as usize)], 0
             );
         }
         true
@@ -409,7 +236,7 @@ impl<R: Real> Compiler<'_, R> {
 
     pub fn store_double(&mut self, addr: &Address, from: Number, slow: DynamicLabel) -> bool {
         self.address(addr);
-        self.slots(offset_of!(Recent, writable), 8, slow);
+        slots(&mut self.asm, offset_of!(Recent, writable), 8, slow);
         let parts = offset_of!(Slots, parts) as i32;
         dynasm!(self.asm
             ; .arch x64
@@ -429,14 +256,14 @@ impl<R: Real> Compiler<'_, R> {
     /// A part goes by words, as it came.
     fn copy_part(&mut self, from: Number, mut store_eax: impl FnMut(&mut Self, i32)) {
         for word in (0..PART).step_by(4) {
-            dynasm!(self.asm; .arch x64; mov eax, [r13 + lane(from, LANE_PART + word)]);
+            dynasm!(self.asm; .arch x64; mov eax, [r13 + lane(from, LANE_PART as usize + word)]);
             store_eax(self, word as i32);
         }
     }
 
     pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) -> bool {
         self.address(addr);
-        self.slots(offset_of!(Recent, writable), ty.bytes(), slow);
+        slots(&mut self.asm, offset_of!(Recent, writable), ty.bytes(), slow);
         let parts = offset_of!(Slots, parts) as i32;
         dynasm!(self.asm
             ; .arch x64
@@ -448,7 +275,7 @@ impl<R: Real> Compiler<'_, R> {
         // Those that would be torn apart, and what is not worth a slot, are for the engine: before anything is changed.
         let granules = || (0..ty.granules()).zip(from).filter(|(_, from)| **from != 0);
         for (granule, from) in granules() {
-            let part = lane(*from, LANE_PART);
+            let part = lane(*from, LANE_PART as usize);
             if granule + 1 == ty.granules() {
                 let [whole] = self.labels();
                 dynasm!(self.asm
