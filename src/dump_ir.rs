@@ -3,7 +3,7 @@
 //! The file is not run. Its symbols say where functions are; each is decoded from its start, cut into blocks where
 //! control enters or leaves, and lifted as it is when it runs.
 
-use fpgrind_frontend_x86::{LiftOptions, lift};
+use fpgrind_frontend_x86::{Left, LiftOptions, lift};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +72,7 @@ fn functions<'a>(file: &object::File<'a>) -> Vec<Function<'a>> {
 
 fn describe(function: &Function, constants: &dyn Fn(u64, &mut [u8]) -> bool, text: &mut String) {
     let _ = writeln!(text, "; {}, {} bytes at {:#x}", function.name, function.code.len(), function.address);
-    let options = LiftOptions { check: false, constants, carriers: 0, loads: 0 };
+    let options = LiftOptions { check: false, constants, carriers: 0, loads: 0, entering: &Left::default() };
     for block in blocks(function) {
         let _ = writeln!(text, "{}", lift(&block, &options));
     }

@@ -92,7 +92,7 @@ pub struct Options {
     #[arg(long, value_name = "PATTERN")]
     pub stop_at: Vec<String>,
 
-    /// Memory that the analysis may take, with K, M or G: when it is short, histories of numbers are
+    /// Memory that the analysis may take, with K, M or G: when it is short, histories and expressions are cut
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "2G")]
     pub memory: u64,
 

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::report::{Report, analyse, number};
+use common::report::{Report, analyse, analyse_command, number, text};
+use serde_json::Value;
 
 /// Whether each line that the program printed was found wrong, by its first word.
 fn lines(report: &Report) -> Vec<(&str, bool)> {
@@ -54,5 +55,36 @@ fn what_is_sorted_takes_its_errors_along() {
         // Comparisons see the numbers wherever they have got to meanwhile: each two of the same bits are not the same.
         let decided: u64 = report.spots("branch").map(|spot| spot["wrong"].as_u64().unwrap_or(0)).sum();
         assert!(decided > 1000, "{}: {decided}", report.of);
+    }
+}
+
+#[test]
+fn expressions_of_very_many_causes_keep_to_the_memory_that_they_may_take() {
+    let program = common::build("tests/guests/memory/many_causes.c", &["-O1"]);
+    let run = |memory| analyse_command(&[&program], &["--memory", memory]);
+    let said = |report: &Report| report.outcome.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ample = run("2G");
+    assert_eq!(ample.json["totals"]["short_expressions"], 0, "{}", ample.outcome.stderr);
+    assert!(!said(&ample).contains("for want of memory"), "{}", ample.outcome.stderr);
+    let short = run("64M");
+    assert!(short.json["totals"]["short_expressions"].as_u64() >= Some(900), "{}", short.outcome.stderr);
+    let note = "expressions lack examples or inner operations; --memory allows for more";
+    assert!(said(&short).contains(note), "{}", short.outcome.stderr);
+    // As much goes wrong, in as many executions; there is less to show for it.
+    assert_eq!(short.outcome.stdout, ample.outcome.stdout);
+    let total = |report: &Report, what: &str| report.causes().iter().map(|cause| number(&cause[what])).sum::<f64>();
+    for what in ["erroneous", "executions"] {
+        assert_eq!(total(&short, what), total(&ample, what), "{}", short.outcome.stderr);
+    }
+    let [worst, samples] = [
+        |cause: &Value| number(&cause["max_bits"]),
+        |cause: &Value| cause["samples"].as_array().map_or(0.0, |samples| samples.len() as f64),
+    ]
+    .map(|of| [&short, &ample].map(|report| report.causes().iter().map(of).fold(0.0, f64::max)));
+    assert_eq!(worst[0], worst[1], "{}", short.outcome.stderr);
+    assert!(samples[0] < samples[1], "{samples:?}");
+    for cause in short.causes() {
+        assert_eq!(cause["operator"], "sub", "{cause:#}");
+        assert!(text(&cause["expression"]).contains('-'), "{cause:#}");
     }
 }

@@ -200,6 +200,43 @@ fn the_page_tells_what_the_json_tells_and_everybody_can_read_it() {
     assert_eq!(rows, json!(expected));
 }
 
+#[test]
+fn an_error_without_a_cause_is_drawn_as_what_it_is_made_of() {
+    let Some(browser) = Browser::start() else { return };
+    let report = analyse("tests/guests/accumulated/interest.c", &["-O1"]);
+    for (scheme, width) in [("light", 1200), ("dark", 360)] {
+        browser.resize(width, 900);
+        browser.prefer(scheme);
+        browser.open(&report.folder.join("report.html"), "");
+        assert_flawless(&browser, &format!("{scheme}, {width} wide"));
+    }
+    let shown = browser.run(
+        "return [...document.querySelectorAll('.parts')].map((parts) => [...parts.querySelectorAll('.part')].map((part) => [
+            part.cells[0].textContent, part.querySelector('rect').getBoundingClientRect().width, part.cells[2].textContent]));",
+    );
+    let wrong: Vec<&Value> = report.wrong_spots().into_iter().filter(|spot| spot["causes"] == json!([])).collect();
+    assert_eq!((shown.as_array().map(Vec::len), wrong.is_empty()), (Some(wrong.len()), false), "{shown:#}");
+    for (parts, spot) in shown.as_array().into_iter().flatten().zip(wrong) {
+        let parts: Vec<(f64, f64)> = parts
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|part| {
+                let share = text(&part[0]).trim_end_matches(" %").parse().expect("a number");
+                (share, number(&part[1]))
+            })
+            .collect();
+        assert!(!parts.is_empty() && parts.is_sorted_by(|a, b| a.0 >= b.0), "{parts:?}");
+        // All of the error, and bars as long as their shares.
+        assert!((parts.iter().map(|(share, _)| share).sum::<f64>() - 100.0).abs() < 1.0, "{parts:?}");
+        for (share, width) in &parts {
+            assert!((width / parts[0].1 - share.abs() / parts[0].0).abs() < 0.01, "{parts:?}");
+        }
+        let told = spot["accumulated"]["contributions"].as_array().map_or(0, Vec::len);
+        assert!(parts.len() <= told + 1, "{parts:?} {spot:#}");
+    }
+}
+
 /// A report of so many causes: one of a real run, in other places and with other numbers.
 fn many(count: usize) -> Value {
     let report = analyse("tests/guests/sqrt_difference.c", &["-O2"]);

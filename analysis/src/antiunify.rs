@@ -17,6 +17,7 @@ use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
+use crate::room::Room;
 use crate::sampling::Reservoir;
 use crate::trace::{Handle, Nodes, Term};
 pub use carried::Carrier;
@@ -28,6 +29,9 @@ use std::collections::VecDeque;
 const MAX_POSITIONS: usize = 150;
 /// Erroneous executions whose values are kept, to evaluate the expression on: those number 1, 2, 4, 8, and the worst.
 const MAX_SAMPLES: usize = 16;
+
+/// A position with its values in the present execution and in the worst.
+const POSITION_BYTES: usize = size_of::<Position>() + 2 * size_of::<Number>() + size_of::<bool>();
 
 /// An expression of more operations than this is long: it is shortened if it can be.
 const LONG: usize = 8;
@@ -85,11 +89,16 @@ pub struct Generaliser {
     cut: Vec<bool>,
     /// The values of the execution being looked at.
     current: Values,
+    room: Room,
+    /// For want of room it is not all that it would have been.
+    is_short: bool,
 }
 
 impl Generaliser {
-    /// Starts from the structure of a trace. Its values count only once it is met.
-    pub fn new<R: Real>(root: Term, nodes: &Nodes<R>) -> Generaliser {
+    /// Starts from the structure of a trace, of as many levels as there is room for, but the root. Its values count only once it is met.
+    pub fn new<R: Real>(root: Term, nodes: &Nodes<R>, room: &Room) -> Generaliser {
+        let most = (room.left() / POSITION_BYTES).min(MAX_POSITIONS);
+        let mut is_short = false;
         let mut positions = vec![Position::new()];
         let mut pending = VecDeque::from([(0, root, 0)]);
         while let Some((at, term, depth)) = pending.pop_front() {
@@ -97,7 +106,8 @@ impl Generaliser {
                 Term::Leaf(leaf) if leaf.constant => positions[at].shape = Shape::Number,
                 Term::Node(handle) if depth < nodes.max_depth() => {
                     let arity = nodes.arity(handle);
-                    if arity == 0 || positions.len() + arity > MAX_POSITIONS {
+                    if arity == 0 || at != 0 && positions.len() + arity > most {
+                        is_short |= arity > 0 && most < MAX_POSITIONS;
                         continue;
                     }
                     positions[at].shape = Shape::Operation(nodes[handle].operator, nodes[handle].ty);
@@ -116,7 +126,13 @@ impl Generaliser {
         let current = vec![zero; positions.len()];
         let worst = Sample { values: current.clone(), bits: 0.0, correct: zero };
         let cut = vec![false; positions.len()];
+        room.take(size_of::<Generaliser>() + positions.len() * POSITION_BYTES);
+        if is_short {
+            room.is_short();
+        }
         Generaliser {
+            room: room.clone(),
+            is_short,
             positions,
             executions: 0,
             worst,
@@ -143,9 +159,11 @@ impl Generaliser {
                 position.erroneous.include(value);
             }
         }
-        self.wrong.offer(|| (self.current.iter().map(Number::to_f64).collect(), bits));
+        let can_grow = self.wrong.can_grow() && self.has_room(size_of::<f64>());
+        self.wrong.offer(can_grow, || (self.current.iter().map(Number::to_f64).collect(), bits));
         let is_worst = bits > self.worst.bits || self.executions == 1;
-        let is_sampled = self.executions.is_power_of_two() && self.samples.len() < MAX_SAMPLES;
+        let is_sampled =
+            self.executions.is_power_of_two() && self.samples.len() < MAX_SAMPLES && self.has_room(size_of::<Number>());
         if is_worst || is_sampled {
             let sample = Sample { values: self.current.clone(), bits, correct: nodes.correct(root) };
             if is_sampled {
@@ -155,6 +173,16 @@ impl Generaliser {
                 self.worst = sample;
             }
         }
+    }
+
+    /// Is there room for one more execution, with so many bytes for each position? If so it is taken.
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let has_room = self.room.take_for_example(self.positions.len() * bytes + size_of::<Sample>());
+        if !has_room && !self.is_short {
+            self.is_short = true;
+            self.room.is_short();
+        }
+        has_room
     }
 
     /// What looking at an execution costs.
@@ -167,8 +195,9 @@ impl Generaliser {
     pub fn see<R: Real>(&mut self, root: Term, bits: Option<f64>, nodes: &Nodes<R>) {
         self.see_at(0, root, nodes);
         let Some(bits) = bits else { return };
+        let can_grow = self.fine.can_grow() && self.has_room(size_of::<f64>());
         let mut fine = std::mem::replace(&mut self.fine, Reservoir::new());
-        fine.offer(|| {
+        fine.offer(can_grow, || {
             let mut values = vec![f64::NAN; self.positions.len()];
             self.values_at(0, root, nodes, &mut values);
             (values, bits)

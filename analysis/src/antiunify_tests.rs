@@ -45,7 +45,11 @@ fn op_with(pc: u32, operator: Operator, args: &[&Tree], bits: u128, real: Mpfr) 
 }
 
 fn general(root: &Tree) -> Generaliser {
-    NODES.with_borrow(|nodes| Generaliser::new(*root, nodes))
+    general_in(root, &Room::new(1 << 20))
+}
+
+fn general_in(root: &Tree, room: &Room) -> Generaliser {
+    NODES.with_borrow(|nodes| Generaliser::new(*root, nodes, room))
 }
 
 fn meet(general: &mut Generaliser, root: &Tree, bits: f64) {
@@ -363,4 +367,63 @@ proptest! {
         prop_assert_eq!(&expression(&[together(a, b), c]), &all);
         prop_assert_eq!(&expression(&[a, together(b, c)]), &all);
     }
+}
+
+/// What an expression takes in memory.
+fn bytes(general: &Generaliser) -> usize {
+    let numbers = |sample: &Sample| sample.values.capacity() * size_of::<Number>();
+    let points = |reservoir: &Reservoir<(Vec<f64>, f64)>| {
+        let values = reservoir.chosen.iter().map(|(values, _)| values.capacity() * size_of::<f64>());
+        values.sum::<usize>() + reservoir.chosen.capacity() * size_of::<(Vec<f64>, f64)>()
+    };
+    size_of::<Generaliser>()
+        + general.positions.capacity() * size_of::<Position>()
+        + general.current.capacity() * size_of::<Number>()
+        + general.samples().map(numbers).sum::<usize>()
+        + general.samples.capacity() * size_of::<Sample>()
+        + points(&general.wrong)
+        + points(&general.fine)
+        + general.cut.capacity()
+}
+
+/// Products of so many sums, minus another: 2 operations for each.
+fn long(sums: usize, seed: f64) -> Tree {
+    let mut product = data(seed);
+    for i in 0..sums {
+        let sum = op_at(2 * i as u32, Operator::Add, &[&product, &data(seed + i as f64)]);
+        product = op_at(2 * i as u32 + 1, Operator::Mul, &[&sum, &data(seed)]);
+    }
+    op_at(1000, Operator::Sub, &[&product, &data(seed)])
+}
+
+#[test]
+fn all_expressions_together_keep_to_their_room_and_each_keeps_its_operation() {
+    const MOST: usize = 200_000;
+    let room = Room::new(MOST);
+    let mut generals = Vec::new();
+    for _ in 0..100 {
+        let mut general = general_in(&long(4, 1.0), &room);
+        for i in 0..200 {
+            let tree = long(4, 1.0 + i as f64);
+            meet(&mut general, &tree, i as f64);
+            NODES.with_borrow(|nodes| general.see(tree, Some(1.0), nodes));
+        }
+        generals.push(general);
+    }
+    // The root and its arguments are kept of any.
+    let least = size_of::<Generaliser>() + 3 * POSITION_BYTES;
+    assert!(room.used() <= MOST + generals.len() * least, "{}", room.used());
+    let held: usize = generals.iter().map(bytes).sum();
+    assert!(held <= 2 * room.used() && room.used() <= 2 * held, "{held} {}", room.used());
+    let names: Vec<String> = (0..20).map(name).collect();
+    let texts: Vec<String> = generals.iter().map(|general| general.generalisation().0.infix(&names)).collect();
+    assert_eq!(texts[0].matches(" + ").count(), 4, "{}", texts[0]);
+    assert_eq!(texts[99], "x - y");
+    // The first have all their examples, then there are fewer, and then none but the worst.
+    let examples = |general: &Generaliser| general.wrong.chosen.len() + general.fine.chosen.len();
+    assert_eq!((examples(&generals[0]), examples(&generals[99])), (128, 0));
+    assert_eq!(generals[99].worst.bits, 199.0);
+    let whole = generals.iter().filter(|general| !general.is_short).count();
+    assert!((1..50).contains(&whole), "{whole}");
+    assert_eq!(room.short(), (generals.len() - whole) as u64);
 }

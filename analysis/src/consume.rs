@@ -13,6 +13,7 @@ use crate::mpfr::Mpfr;
 use crate::operation::Operations;
 use crate::program::Program;
 use crate::real::Real;
+use crate::room::Room;
 use crate::run::{Frame, Running};
 use crate::spots::Spots;
 use crate::trace::{Handle, Nodes};
@@ -107,12 +108,13 @@ pub struct Shadow {
 
 impl<R: Real> Consumer<R> {
     fn new(config: Config) -> Consumer<R> {
+        let room = Room::new(config.memory / 8);
         Consumer {
             guests: Guests::new(config.memory / 4),
             programs: FxHashMap::default(),
             books: Books {
-                operations: Operations::new(&config),
-                spots: Spots::new(),
+                operations: Operations::new(&config, room.clone()),
+                spots: Spots::new(room),
                 locations: Locations::default(),
                 output_functions: FxHashMap::default(),
                 totals: Totals::default(),

@@ -276,6 +276,8 @@ pub enum SpotKind {
     /// A comparison that leaves a mask.
     Mask,
     ToInt,
+    /// Integer code that computes with a float's bits.
+    Escape,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -296,6 +298,8 @@ pub struct Totals {
     pub undecided: u64,
     /// How often histories or floats in memory were given up for want of memory.
     pub given_up: u64,
+    /// Expressions that have fewer examples, or fewer operations, for want of memory.
+    pub short_expressions: u64,
     /// Records that could not be read, whereupon the rest of their chunk is skipped, and announcements that made no sense.
     pub corrupt_records: u64,
     /// Bytes of log skipped for that reason.

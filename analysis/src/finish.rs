@@ -19,6 +19,7 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     totals.operations = operations.count;
     totals.undecided = operations.unsettled;
     totals.given_up = operations.nodes.shortened + operations.sets.refused + guests.refused();
+    totals.short_expressions = spots.room().short();
     (totals.processes, totals.threads) = (guests.processes_begun, guests.threads_begun);
     let precision = operations.precision();
     let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();

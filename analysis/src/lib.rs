@@ -49,6 +49,7 @@ mod program;
 mod ranges;
 mod real;
 mod registers;
+mod room;
 mod run;
 mod sampling;
 mod settle;

@@ -15,6 +15,7 @@ use crate::mpfr::Mpfr;
 use crate::native;
 use crate::number::Number;
 use crate::real::Real;
+use crate::room::Room;
 use crate::site::{SiteKey, Sites, Verdict};
 use crate::trace::{Args, Handle, Leaf, Made, Nodes, Term};
 use crate::{Config, RealKind};
@@ -76,7 +77,7 @@ struct Done<'a> {
 }
 
 impl<R: Real> Operations<R> {
-    pub fn new(config: &Config) -> Operations<R> {
+    pub fn new(config: &Config, room: Room) -> Operations<R> {
         let scratch = || R::zero(config.precision);
         let (tolerated, settles) = (error::ulps_within(config.threshold), config.real == RealKind::Auto);
         Operations {
@@ -86,7 +87,7 @@ impl<R: Real> Operations<R> {
             tolerated,
             routines: Routines::new(tolerated, settles),
             sets: Sets::new(config.memory / 16),
-            sites: Sites::new(),
+            sites: Sites::new(room),
             nodes: Nodes::new(config.max_depth, config.memory / 2),
             scratch: std::array::from_fn(|_| scratch()),
             count: 0,

@@ -148,6 +148,10 @@ pub enum Step {
     Lose {
         value: Index,
     },
+    Escape {
+        value: Index,
+        spot: usize,
+    },
     Put {
         place: Place,
         ty: Type,
@@ -361,6 +365,7 @@ fn step(block: &Block, stmt: &ir::Stmt, at: LocationId, sites: &mut Sites, spots
             spot: spots.number(at, SpotKind::ToInt),
         },
         Op::Lose { value } => Step::Lose { value: value.index() },
+        Op::Escape { value } => Step::Escape { value: value.index(), spot: spots.number(at, SpotKind::Escape) },
         Op::Put { place, value } => Step::Put { place: *place, ty: type_of(*value)?, value: value.index() },
         Op::Drop { place, bytes } => Step::Drop { place: *place, bytes: *bytes as usize },
         Op::Store { addr, value } => Step::Store { addr: address(addr), ty: type_of(*value)?, value: value.index() },

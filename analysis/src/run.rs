@@ -13,7 +13,7 @@ use crate::operation::{Operations, Request, each};
 use crate::program::{Address, Destination, Index, Step};
 use crate::real::Real;
 use crate::shadow::{Part, Value, mask};
-use crate::spots::Visit;
+use crate::spots::{Spots, Visit};
 use crate::trace::{Args, Nodes, Term};
 use fpgrind_ir::{Cond, Operator, Outcome, Rounding, Slot, Type};
 
@@ -107,16 +107,8 @@ impl<R: Real> Running<'_, R> {
             let books = &mut *self.books;
             let (argument, conversion) = (arg.argument, arg.conversion.text());
             let kind = SpotKind::Output { function: function.clone(), argument, conversion };
-            let nodes = &books.operations.nodes;
             let spot = books.spots.number(at, kind);
-            books.spots.execute(spot);
-            let visit = Visit {
-                wrong: books.operations.is_error(nodes.ulps(term)),
-                culprit: term,
-                shown: term,
-                influences: nodes.influences(term),
-            };
-            books.spots.visit(spot, visit, &mut books.operations.sets, nodes);
+            leave(spot, term, &mut books.spots, &mut books.operations);
         }
     }
 
@@ -145,11 +137,7 @@ impl<R: Real> Running<'_, R> {
                 let kind = SpotKind::Output { function: function.clone(), argument: 0, conversion: String::new() };
                 books.spots.number(at, kind)
             });
-            books.spots.execute(spot);
-            let term = Term::Node(handle);
-            let wrong = books.operations.is_error(node.ulps);
-            let visit = Visit { wrong, culprit: term, shown: term, influences: node.influences };
-            if books.spots.visit(spot, visit, &mut books.operations.sets, nodes) {
+            if leave(spot, Term::Node(handle), &mut books.spots, &mut books.operations) {
                 books.spots.spots[spot].offset = Some(written.offset.wrapping_add(at as u64));
             }
         }
@@ -283,6 +271,13 @@ impl<R: Real> Running<'_, R> {
                 let parts = frame.values[*value].parts.iter();
                 let shadows = parts.filter(|part| matches!(part, Part::Shadow(_) | Part::Halves(_)));
                 totals.lost_shadows += shadows.count() as u64;
+            }
+            Step::Escape { value, spot } => {
+                for part in frame.values[*value].parts {
+                    let Part::Shadow(node) = part else { continue };
+                    operations.look_again(Term::Node(node));
+                    leave(*spot, Term::Node(node), spots, operations);
+                }
             }
             Step::Put { place, ty, value } => {
                 thread.registers.put(*place, *ty, &frame.values[*value]);
@@ -436,6 +431,14 @@ impl<R: Real> Running<'_, R> {
         }
         native
     }
+}
+
+/// A float leaves the world of floats as it is. Is it the one that is shown?
+fn leave<R: Real>(spot: usize, term: Term, spots: &mut Spots, operations: &mut Operations<R>) -> bool {
+    spots.execute(spot);
+    let (ulps, influences) = (operations.nodes.ulps(term), operations.nodes.influences(term));
+    let visit = Visit { wrong: operations.is_error(ulps), culprit: term, shown: term, influences };
+    spots.visit(spot, visit, &mut operations.sets, &operations.nodes)
 }
 
 /// An operation on floats of one format.

@@ -73,9 +73,14 @@ impl<T> Reservoir<T> {
         Reservoir { chosen: Vec::new(), offered: 0, random: Random::default() }
     }
 
-    pub fn offer(&mut self, make: impl FnOnce() -> T) {
+    pub fn can_grow(&self) -> bool {
+        self.chosen.len() < CHOSEN
+    }
+
+    /// One more. If what is chosen cannot grow from here on, because it is enough or for want of memory, the new one may take the place of another.
+    pub fn offer(&mut self, can_grow: bool, make: impl FnOnce() -> T) {
         self.offered += 1;
-        if self.chosen.len() < CHOSEN {
+        if can_grow {
             self.chosen.push(make());
         } else if let Some(place) = self.chosen.get_mut(self.random.below(self.offered) as usize) {
             *place = make();
@@ -90,9 +95,9 @@ mod tests {
     #[test]
     fn a_reservoir_is_a_fair_choice() {
         let mut reservoir = Reservoir::new();
-        (0..64_000).for_each(|number| reservoir.offer(|| number));
+        (0..64_000).for_each(|number| reservoir.offer(number < 40, || number));
         let early = reservoir.chosen.iter().filter(|number| **number < 32_000).count();
-        assert!(reservoir.chosen.len() == CHOSEN && (16..=48).contains(&early), "{:?}", reservoir.chosen);
+        assert!(reservoir.chosen.len() == 40 && (10..=30).contains(&early), "{:?}", reservoir.chosen);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
+use crate::room::Room;
 use crate::sampling::{Budget, Random, Sampling};
 use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
@@ -92,6 +93,7 @@ pub struct Sites {
     /// Executions of all of them, and what looking at them has cost.
     pub executions: u64,
     looking: Budget,
+    room: Room,
 }
 
 /// Positions of expressions that may be looked at: so many, and then one for so many executions.
@@ -102,8 +104,8 @@ const FREE_IF_FINE: u64 = 1 << 20;
 const SELDOM: u64 = 256;
 
 impl Sites {
-    pub fn new() -> Sites {
-        Sites { sites: Vec::new(), numbers: FxHashMap::default(), executions: 0, looking: Budget::default() }
+    pub fn new(room: Room) -> Sites {
+        Sites { sites: Vec::new(), numbers: FxHashMap::default(), executions: 0, looking: Budget::default(), room }
     }
 
     pub fn number(&mut self, key: SiteKey) -> usize {
@@ -221,7 +223,7 @@ impl Sites {
                     computed: Number::from(0.0),
                     correct: Number::from(0.0),
                     mode,
-                    general: Generaliser::new(Term::Node(node), nodes),
+                    general: Generaliser::new(Term::Node(node), nodes, &self.room),
                     fine: Random::default(),
                     wrong: Sampling::default(),
                 });

@@ -10,6 +10,7 @@ use crate::influence::{Influences, Sets};
 use crate::location::LocationId;
 use crate::number::Number;
 use crate::real::Real;
+use crate::room::Room;
 use crate::sampling::Budget;
 use crate::trace::{Nodes, Term};
 use rustc_hash::FxHashMap;
@@ -46,6 +47,7 @@ pub struct Spots {
     /// Wrong executions without a cause, and what taking their errors apart has cost.
     uncaused: u64,
     attributing: Budget,
+    room: Room,
 }
 
 /// Operations behind errors that may be looked at: so many, and so many for each wrong execution.
@@ -63,13 +65,14 @@ pub struct Visit {
 }
 
 impl Spots {
-    pub fn new() -> Spots {
+    pub fn new(room: Room) -> Spots {
         Spots {
             spots: Vec::new(),
             numbers: FxHashMap::default(),
             executed: 0,
             uncaused: 0,
             attributing: Budget::default(),
+            room,
         }
     }
 
@@ -94,6 +97,11 @@ impl Spots {
             });
             self.spots.len() - 1
         })
+    }
+
+    /// The memory for its expressions, and those of causes.
+    pub fn room(&self) -> &Room {
+        &self.room
     }
 
     /// Counts an execution.
@@ -127,7 +135,7 @@ impl Spots {
         if influences.is_empty() && spot.effect != Some(Effect::Compensation) {
             self.uncaused += 1;
             let culprit = nodes.shown(culprit);
-            let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, nodes));
+            let general = spot.general.get_or_insert_with(|| Generaliser::new(culprit, nodes, &self.room));
             general.meet(culprit, bits, nodes);
             // An error that grows from one execution to the next is taken apart each time that it has doubled, if not more often.
             let known = spot.attribution.as_ref().map(|(bits, _)| *bits);

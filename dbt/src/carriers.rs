@@ -3,9 +3,11 @@
 //! Integers are stored all the time, and logging them would cost every program. But where one block has left a float in a register
 //! that calls preserve, what others nearby store from it is likely that float. So may be what is loaded into such a register, kept there over a
 //! call and then stored first of all: compilers copy a float so that nobody computes with.
+//!
+//! Where a block that leaves a float in any register, or among a function's variables, leads straight on to another, that one may compute with its bits.
 
 use crate::exits::Key;
-use fpgrind_frontend_x86::carriers_left;
+use fpgrind_frontend_x86::{Left, floats_left};
 use fpgrind_ir::Block;
 use iced_x86::{Code, Instruction, InstructionInfoFactory, OpKind, Register};
 use rustc_hash::FxHashMap;
@@ -14,8 +16,19 @@ use rustc_hash::FxHashMap;
 pub struct Carriers {
     /// By neighbourhood of code, a bit for each register.
     left: FxHashMap<u64, u16>,
+    /// What was left right before blocks.
+    entering: FxHashMap<Key, Left>,
     /// What blocks were described with, if that was anything: they may have to be described again, the same way.
-    used: FxHashMap<Key, u16>,
+    used: FxHashMap<Key, Carried>,
+}
+
+/// What may carry floats into a block.
+#[derive(Clone, PartialEq, Default)]
+pub struct Carried {
+    /// Registers, a bit each: what is stored from them may be one.
+    pub around: u16,
+    /// What is computed with this may be done to one.
+    pub entering: Left,
 }
 
 /// Most functions are shorter.
@@ -24,31 +37,44 @@ const NEIGHBOURHOOD: u64 = 4096;
 impl Carriers {
     /// Floats were left in some registers by these blocks, which begin here.
     pub fn note(&mut self, pc: u64, blocks: &[Block]) {
-        let carriers = blocks.iter().fold(0, |carriers, block| carriers | carriers_left(block));
+        let carriers = left_by(blocks) & PRESERVED;
         if carriers != 0 {
             *self.left.entry(pc / NEIGHBOURHOOD).or_default() |= carriers;
         }
     }
 
+    /// What a block has left is there when those are entered that it leads to.
+    pub fn pass_on(&mut self, left: &Left, to: impl Iterator<Item = Key>) {
+        if !left.is_empty() {
+            to.for_each(|key| self.entering.entry(key).or_default().add(left));
+        }
+    }
+
     /// The registers that may carry floats into a block that is about to be described.
-    pub fn around(&mut self, key: Key) -> u16 {
+    pub fn entering(&mut self, key: Key) -> Carried {
         let here = key.0 / NEIGHBOURHOOD;
         let near = [here.wrapping_sub(1), here, here + 1];
         let carriers = near.iter().filter_map(|place| self.left.get(place)).fold(0, |all, left| all | left);
-        match carriers {
-            0 => self.used.remove(&key),
-            _ => self.used.insert(key, carriers),
+        let carried = Carried { around: carriers, entering: self.entering.get(&key).cloned().unwrap_or_default() };
+        match carried == Carried::default() {
+            true => self.used.remove(&key),
+            false => self.used.insert(key, carried.clone()),
         };
-        carriers
+        carried
     }
 
     /// Those that the block was described with.
-    pub fn of_block(&self, key: Key) -> u16 {
-        self.used.get(&key).copied().unwrap_or(0)
+    pub fn of_block(&self, key: Key) -> Carried {
+        self.used.get(&key).cloned().unwrap_or_default()
     }
 }
 
-/// Registers that calls preserve, a bit each (System V ABI, figure 3.4): rbx, rbp, r12 to r15.
+fn left_by(blocks: &[Block]) -> u16 {
+    blocks.iter().fold(0, |left, block| left | floats_left(block))
+}
+
+/// Registers that calls preserve, a bit each (System V ABI, figure 3.4): rbx, rbp, r12 to r15. Compilers keep floats there over calls, because calls
+/// preserve no vector register.
 const PRESERVED: u16 = 1 << 3 | 1 << 5 | 0b1111 << 12;
 
 /// The registers among those that a block loads eight bytes into, and does nothing else with.

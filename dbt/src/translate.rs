@@ -5,7 +5,7 @@ mod chosen;
 
 use crate::blocks::{Blocks, Chain, Link, PAGE_SHIFT};
 use crate::cache::{CodeCache, Room};
-use crate::carriers::{Carriers, loaded_for_later, stored_first};
+use crate::carriers::{Carried, Carriers, loaded_for_later, stored_first};
 use crate::context::Mode;
 use crate::copies::Copies;
 use crate::decode::{Decoded, End, Writes, decode, instruction_starts};
@@ -20,7 +20,7 @@ use crate::tables::{Lookup, Tables};
 use crate::thread::Thread;
 use chosen::Choice;
 use fpgrind_analysis::log::Event;
-use fpgrind_frontend_x86::{LiftOptions, filled_by_kernel, lift, lift_loop};
+use fpgrind_frontend_x86::{Left, LiftOptions, filled_by_kernel, lift_for_others, lift_loop};
 use fpgrind_ir::{Block, keep_settings};
 use fpgrind_wrappers::{Named, Wrapper};
 use iced_x86::{Instruction, InstructionInfoFactory};
@@ -290,7 +290,8 @@ impl Translator {
             Some(bytes) => decode(key.0, bytes, key.1, Writes::EndBlocks, &mut self.infos),
             None => self.decode(key, false).0,
         };
-        let record = Record::new(self.describe(&mut decoded, key.1, self.carriers.of_block(key)), |_| 0);
+        let (blocks, _) = self.describe(&mut decoded, key.1, self.carriers.of_block(key));
+        let record = Record::new(blocks, |_| 0);
         if source.is_some() {
             emitter.verify(&decoded, key);
         }
@@ -444,42 +445,44 @@ impl Translator {
         stored_first(&behind.instrs, loaded, &mut self.infos)
     }
 
-    /// What a block does to floats, if it is to leave a record. If it is a loop it may be unrolled; then it is one of several.
-    fn describe(&mut self, decoded: &mut Decoded, mode: Mode, carriers: u16) -> Vec<Block> {
+    /// What a block does to floats, if it is to leave a record, and what it leaves for others. If it is a loop it may be unrolled; then it is one of several.
+    fn describe(&mut self, decoded: &mut Decoded, mode: Mode, carried: Carried) -> (Vec<Block>, Left) {
         let (Some(logging), Some(first)) = (self.logging, decoded.instrs.first().map(Instruction::ip)) else {
-            return Vec::new();
+            return (Vec::new(), Left::default());
         };
         // How a program computes is set by functions of the C library: fesetround and the like. And most system calls are made there.
         let counts = || decoded.sets_rounding() || filled_by_kernel(&decoded.instrs).is_some();
         let quiet = mode != Mode::Logged || self.modules.at(first).is_some_and(|module| module.quiet);
         let moves = mode == Mode::Logged && self.modules.is_moving(first);
         if mode == Mode::Quiet || quiet && !moves && !counts() {
-            return Vec::new();
+            return (Vec::new(), Left::default());
         }
-        let (carriers, loads) = if moves { (u16::MAX, u16::MAX) } else { (carriers, self.kept_over_call(decoded)) };
+        let (carriers, loads) =
+            if moves { (u16::MAX, u16::MAX) } else { (carried.around, self.kept_over_call(decoded)) };
         let guest = std::cell::RefCell::new(&mut self.guest);
         let constants = |address: u64, buffer: &mut [u8]| {
             let mut guest = guest.borrow_mut();
             guest.is_constant(address, buffer.len()) && guest.read(address, buffer)
         };
-        let options = LiftOptions { check: logging.check, constants: &constants, carriers, loads };
-        let block = lift(&decoded.instrs, &options);
+        let options =
+            LiftOptions { check: logging.check, constants: &constants, carriers, loads, entering: &carried.entering };
+        let (block, left) = lift_for_others(&decoded.instrs, &options);
         if mode != Mode::Logged {
             let settings = keep_settings(block);
-            return if settings.record == 0 { Vec::new() } else { vec![settings] };
+            return (if settings.record == 0 { Vec::new() } else { vec![settings] }, Left::default());
         }
         if block.record == 0 {
-            return Vec::new();
+            return (Vec::new(), left);
         }
         let once = decoded.instrs.len();
         let times = decoded.unroll();
         if times > 1
             && let Some(blocks) = lift_loop(&decoded.instrs, times, &options)
         {
-            return blocks;
+            return (blocks, left);
         }
         decoded.instrs.truncate(once);
-        vec![block]
+        (vec![block], left)
     }
 
     /// Numbers blocks that write one record, and tells the log's consumer of them.

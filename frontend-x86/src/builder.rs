@@ -4,11 +4,13 @@
 //! register that the block has not written is `live`, what an unlifted instruction has written is `fresh`; either is
 //! logged before the instruction that reads it, and remembered, so that it is logged once.
 
+mod derived;
 mod general;
 mod knowledge;
 mod leaving;
 mod pieces;
 
+use crate::escape::{Cell, Derived};
 use crate::registers::{General, Granule, QUARTER, Vector, WHOLE};
 use fpgrind_ir::{Addr, Block, Guard, GuestInstr, Op, Place, Reg, Slot, Type, Value, When};
 use std::collections::{HashMap, HashSet};
@@ -21,6 +23,10 @@ pub struct Builder {
     generals: [General; 16],
     /// General registers, a bit each: what is loaded into them may well be a float.
     pub loads: u16,
+    /// What was made of floats' bits, and where in memory such things lie that the block has stored; floats themselves have no number.
+    derived: Vec<Derived>,
+    spills: Vec<(Cell, Option<u16>)>,
+    escapes: Vec<derived::Escape>,
     vectors: [Vector; VECTORS],
     /// The mask registers that have been logged, and those that the block has written.
     masks: [Option<Value>; 8],
@@ -66,6 +72,9 @@ impl Builder {
             instr: 0,
             generals: [General::UNTOUCHED; 16],
             loads: 0,
+            derived: Vec::new(),
+            spills: Vec::new(),
+            escapes: Vec::new(),
             vectors: [Vector::UNTOUCHED; VECTORS],
             masks: [None; 8],
             masks_written: [false; 8],

@@ -6,6 +6,7 @@
 
 mod builder;
 mod coverage;
+mod escape;
 mod kernel;
 mod logic;
 mod lower;
@@ -16,6 +17,7 @@ mod unlifted;
 mod x87;
 
 pub use coverage::{Coverage, coverage};
+pub use escape::Left;
 pub use kernel::{Direction, Memory, Transfer, filled_by_kernel, transfer};
 
 use builder::Builder;
@@ -33,26 +35,32 @@ pub struct LiftOptions<'a> {
     pub carriers: u16,
     /// General registers, a bit each: what is loaded into them may be stored by another block.
     pub loads: u16,
+    /// What blocks that lead right to this one have left: integer code may compute with the bits of floats there.
+    pub entering: &'a Left,
 }
 
-/// The general registers in which a block leaves floats for others, and which calls preserve (System V ABI, figure 3.4). Compilers keep floats
-/// there over calls, because calls preserve no vector register.
-pub fn carriers_left(block: &Block) -> u16 {
-    const PRESERVED: u16 = 1 << 3 | 1 << 5 | 0b1111 << 12;
+/// The general registers in which a block leaves floats for others.
+pub fn floats_left(block: &Block) -> u16 {
     let left = block.stmts.iter().filter_map(|stmt| match stmt.op {
         Op::Put { place: Place { reg: Reg::Gpr(number), .. }, .. } => Some(1u16 << (number & 15)),
         _ => None,
     });
-    left.fold(0, |carriers, carrier| carriers | carrier) & PRESERVED
+    left.fold(0, |carriers, carrier| carriers | carrier)
 }
 
 /// Describes a straight line of 64-bit instructions, of which only the last may leave it.
 pub fn lift(instrs: &[Instruction], options: &LiftOptions) -> Block {
+    lift_for_others(instrs, options).0
+}
+
+/// The same, and what it leaves for blocks that it leads to.
+pub fn lift_for_others(instrs: &[Instruction], options: &LiftOptions) -> (Block, Left) {
     // Statements name their instruction in 16 bits. Translated blocks are far shorter.
     let instrs = &instrs[..instrs.len().min(u16::MAX as usize)];
     let mut lifter = Lifter::new(instrs, options);
     (0..instrs.len()).for_each(|index| lifter.lift(index));
-    fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(lifter.builder.finish()))
+    let left = lifter.builder.floats_left();
+    (fpgrind_ir::assign_slots(fpgrind_ir::eliminate_dead(lifter.builder.finish())), left)
 }
 
 /// Describes a loop that is run through `times` times: `instrs` are those of one time after the other, and the last of each branches back.
@@ -62,6 +70,7 @@ pub fn lift_loop(instrs: &[Instruction], times: usize, options: &LiftOptions) ->
     let length = instrs.len() / times;
     let (mut blocks, mut common) = (Vec::new(), Vec::new());
     for end in (1..=times).map(|time| time * length) {
+        lifter.builder.begin_turn();
         (end - length..end).for_each(|index| lifter.lift(index));
         common.push(lifter.builder.len());
         let mut block = lifter.builder.clone().finish();
@@ -83,6 +92,7 @@ impl<'a> Lifter<'a> {
         let guest = instrs.iter().map(|instr| GuestInstr { pc: instr.ip(), len: instr.len() as u8 }).collect();
         let mut builder = Builder::new(guest);
         builder.loads = options.loads;
+        builder.enter_floats(options.entering);
         Lifter { instrs, options, builder, infos: InstructionInfoFactory::new() }
     }
 
@@ -95,11 +105,13 @@ impl<'a> Lifter<'a> {
             builder.effect(Op::Forget { dst, len, unit: 1 });
         }
         if x87::lower(builder, instr, options).is_some() {
-            return;
+            return escape::note_move(builder, instr);
         }
         if lower::lower(builder, instr, options).is_none() {
-            unlifted::run(builder, &mut self.infos, instr);
-        } else if options.check {
+            return unlifted::run(builder, &mut self.infos, instr);
+        }
+        escape::note_move(builder, instr);
+        if options.check {
             builder.check_changes();
         }
     }

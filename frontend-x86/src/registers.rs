@@ -44,10 +44,14 @@ pub struct General {
     pub logged: Option<Value>,
     /// The contents may well be a float, as what came from a vector register: to be put at the block's end.
     pub may_be_float: bool,
+    /// What the contents were made of, if that was floats' bits: a number in the builder's list.
+    pub derived: Option<u16>,
 }
 
 impl General {
-    pub const UNTOUCHED: General = General { granules: [Granule::Untouched; 2], logged: None, may_be_float: false };
+    pub const UNTOUCHED: General =
+        General { granules: [Granule::Untouched; 2], logged: None, may_be_float: false, derived: None };
 
-    pub const UNKNOWN: General = General { granules: [Granule::Unknown; 2], logged: None, may_be_float: false };
+    pub const UNKNOWN: General =
+        General { granules: [Granule::Unknown; 2], logged: None, may_be_float: false, derived: None };
 }

@@ -1,6 +1,7 @@
 //! Instructions that no table has: what they write is forgotten. If they decide on a comparison of floats, that is said.
 
 use crate::builder::Builder;
+use crate::escape;
 use crate::operands::register;
 use fpgrind_ir::{Cond, Op, Reg, Relation, Type};
 use iced_x86::{
@@ -14,9 +15,18 @@ pub fn run(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Ins
     } else {
         decide(builder, instr.condition_code());
     }
+    let mut made = None;
     if !tests_sign(builder, instr) {
         lose(builder, info, instr);
+        made = escape::follow(builder, info, instr);
     }
+    forget_written(builder, info, instr);
+    if let Some((number, derived)) = made {
+        builder.derive(number, derived);
+    }
+}
+
+fn forget_written(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Instruction) {
     if let Some((number, by)) = advances(instr) {
         return builder.advance(number, by);
     }
@@ -83,7 +93,9 @@ fn lose(builder: &mut Builder, info: &mut InstructionInfoFactory, instr: &Instru
         .filter(|used| is_read(used.access()))
         .filter_map(|used| register(used.register()))
         .collect();
-    read.into_iter().for_each(|reg| builder.lose(reg));
+    let on_vectors = read.iter().any(|reg| matches!(reg, Reg::Vec(_)));
+    let for_good = on_vectors && escape::is_integer_for_good(instr.mnemonic());
+    read.into_iter().for_each(|reg| builder.lose(reg, for_good));
 }
 
 /// A decision by this condition on the flags.

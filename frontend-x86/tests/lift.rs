@@ -2,7 +2,7 @@
 //! instructions in hexadecimal with their disassembly, and after `--` the block. `FPGRIND_UPDATE=1` writes what is found
 //! into the files, to be looked at before it is committed.
 
-use fpgrind_frontend_x86::{LiftOptions, lift, lift_loop};
+use fpgrind_frontend_x86::{Left, LiftOptions, lift, lift_loop};
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, NasmFormatter};
 use std::fmt::Write;
 
@@ -33,7 +33,9 @@ fn decode(bytes: &[u8]) -> Vec<Instruction> {
 
 fn render(case: &Case) -> String {
     let instrs = decode(&case.bytes);
-    let options = LiftOptions { check: case.options.contains("check"), constants: &literals, carriers: 0, loads: 0 };
+    let [check, entering] = ["check", "entering"].map(|option| case.options.contains(option));
+    let entering = Left { registers: entering.into(), ..Left::default() };
+    let options = LiftOptions { check, constants: &literals, carriers: 0, loads: 0, entering: &entering };
     let blocks = match case.options.contains("twice") {
         true => lift_loop(&instrs.repeat(2), 2, &options).expect("a loop that can be logged"),
         false => vec![lift(&instrs, &options)],

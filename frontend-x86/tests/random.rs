@@ -1,6 +1,6 @@
 //! Whatever bytes a guest executes, lifting them must not panic and must give a block that verifies.
 
-use fpgrind_frontend_x86::{LiftOptions, lift};
+use fpgrind_frontend_x86::{Left, LiftOptions, lift, lift_for_others};
 use fpgrind_ir::{Op, Place, Reg, verify};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 use proptest::collection::vec;
@@ -70,6 +70,31 @@ fn mov() -> impl Strategy<Value = Vec<u8>> {
         .prop_map(|(rex, operation, rest)| [vec![rex, operation], rest].concat())
 }
 
+/// Integer arithmetic on the lower four registers, moves between them, two vector registers and the stack: what a float's bits go through.
+fn bits() -> impl Strategy<Value = Vec<u8>> {
+    let rex = prop::sample::select(vec![vec![], vec![0x48u8]]);
+    let operation = prop_oneof![
+        4 => prop::sample::select(vec![0x01u8, 0x09, 0x21, 0x29, 0x31, 0x39, 0x89]).prop_map(|operation| vec![operation]),
+        1 => Just(vec![0x0f, 0xaf]),
+    ];
+    let registers = (0..4u8, 0..4u8).prop_map(|(a, b)| 0xc0 | a << 3 | b);
+    // [rsp + 0], [rsp + 8]
+    let cell = (0..4u8, prop::bool::ANY).prop_map(|(reg, second)| vec![0x44 | reg << 3, 0x24, 8 * u8::from(second)]);
+    prop_oneof![
+        4 => (rex.clone(), operation, registers.clone())
+            .prop_map(|(rex, operation, modrm)| [rex, operation, vec![modrm]].concat()),
+        2 => (rex.clone(), prop::sample::select(vec![0xe0u8, 0xe8, 0xc0]), 0..4u8, 0..64u8)
+            .prop_map(|(rex, operation, reg, by)| [rex, vec![0xc1, operation | reg, by]].concat()),
+        2 => (prop::sample::select(vec![0x6eu8, 0x7e]), 0..2u8, 0..4u8)
+            .prop_map(|(operation, vector, reg)| vec![0x66, 0x48, 0x0f, operation, 0xc0 | vector << 3 | reg]),
+        2 => (rex, prop::sample::select(vec![0x89u8, 0x8b, 0x01, 0x33]), cell.clone())
+            .prop_map(|(rex, operation, cell)| [rex, vec![operation], cell].concat()),
+        2 => (prop::sample::select(vec![0x10u8, 0x11, 0x58]), cell)
+            .prop_map(|(operation, cell)| [vec![0xf2, 0x0f, operation], cell].concat()),
+        1 => Just(vec![0xf2, 0x0f, 0x58, 0xc1]),
+    ]
+}
+
 /// The first instruction of each piece, as long as it does not leave the block.
 fn decode(pieces: &[Vec<u8>]) -> Vec<Instruction> {
     let mut instrs = Vec::new();
@@ -108,7 +133,7 @@ proptest! {
     ) {
         let instrs = decode(&pieces);
         let constants = |_: u64, buffer: &mut [u8]| { buffer.fill(0x3f); all_constant };
-        let block = lift(&instrs, &LiftOptions { check, constants: &constants, carriers: 0, loads: 0 });
+        let block = lift(&instrs, &LiftOptions { check, constants: &constants, carriers: 0, loads: 0, entering: &Left::default() });
         prop_assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()));
         prop_assert_eq!(block.instrs.len(), instrs.len());
 
@@ -124,8 +149,35 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn what_becomes_of_floats_bits_is_described_in_one_block_and_the_next(pieces in vec(bits(), 0..40), cut in 0..40usize) {
+        let instrs = decode(&pieces);
+        let (first, second) = instrs.split_at(cut.min(instrs.len()));
+        let mut entering = Left::default();
+        for instrs in [first, second] {
+            let options = LiftOptions { check: false, constants: &|_, _| false, carriers: 0, loads: 0, entering: &entering };
+            let (block, left) = lift_for_others(instrs, &options);
+            prop_assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()));
+            // Nothing escapes twice.
+            let escapes: Vec<_> = block.stmts.iter().filter_map(|stmt| match stmt.op {
+                Op::Escape { value } => Some(value),
+                _ => None,
+            }).collect();
+            prop_assert!(escapes.iter().enumerate().all(|(at, value)| !escapes[..at].contains(value)), "{}", block);
+            prop_assert!(left.cells.len() <= 8);
+            entering = left;
+        }
+    }
+}
+
 #[test]
 fn an_empty_block_is_empty() {
-    let block = lift(&[], &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0 });
+    let block = lift(
+        &[],
+        &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0, entering: &Left::default() },
+    );
     assert!(block.stmts.is_empty() && block.record == 0);
 }

@@ -496,6 +496,10 @@ pub enum Op {
     Lose {
         value: Value,
     },
+    /// Integer code computes with these bits, which came from the world of floats, and what it makes of them does not go back there: a spot.
+    Escape {
+        value: Value,
+    },
     /// The place holds the value when the block ends.
     Put {
         place: Place,
@@ -699,6 +703,7 @@ impl Op {
             | Op::Branch { flags: value, .. }
             | Op::ToInt { value, .. }
             | Op::Lose { value }
+            | Op::Escape { value }
             | Op::Put { value, .. }
             | Op::SetMxcsr { value }
             | Op::SetX87Control { value }
@@ -731,6 +736,7 @@ impl Op {
             Op::Branch { .. }
                 | Op::ToInt { .. }
                 | Op::Lose { .. }
+                | Op::Escape { .. }
                 | Op::Put { .. }
                 | Op::Drop { .. }
                 | Op::Store { .. }

@@ -206,6 +206,7 @@ impl Parser {
                 Op::ToInt { value: self.value(line)?, rounding, bytes, signed: kind == "toint" }
             }
             ("lose", "") => Op::Lose { value: self.value(line)? },
+            ("escape", "") => Op::Escape { value: self.value(line)? },
             ("put", "") => {
                 let place = line.place()?;
                 line.expect(",")?;

@@ -83,6 +83,7 @@ impl Display for Op {
                 write!(f, "{}.{bytes}.{} {value}", if *signed { "toint" } else { "touint" }, rounding.name())
             }
             Op::Lose { value } => write!(f, "lose {value}"),
+            Op::Escape { value } => write!(f, "escape {value}"),
             Op::Put { place, value } => write!(f, "put {place}, {value}"),
             Op::Drop { place, bytes } => write!(f, "drop {place}, {bytes}"),
             Op::Store { addr, value } => write!(f, "store {addr}, {value}"),

@@ -239,7 +239,7 @@ impl Context<'_> {
                 self.float(*value)?;
                 check_integer(*bytes)
             }
-            Op::Lose { value } => self.with_bits(*value).map(drop),
+            Op::Lose { value } | Op::Escape { value } => self.with_bits(*value).map(drop),
             Op::Put { place, value } => check_place(*place, in_granules(self.with_bits(*value)?)),
             Op::Drop { place, bytes } => check_place(*place, *bytes as usize),
             Op::Store { addr, value } => {

@@ -8,6 +8,7 @@ mod axis;
 mod cause;
 mod markup;
 mod math;
+mod parts;
 mod plot;
 mod source;
 mod tree;
@@ -144,7 +145,7 @@ fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
         let line = site.file.as_ref().zip(site.line).and_then(|(file, line)| sources.line(file, line));
         let (computed, correct) = crate::numbers::short_pair(spot.computed, spot.correct);
         let error = match spot.kind {
-            SpotKind::Output { .. } => words::extent(spot),
+            SpotKind::Output { .. } | SpotKind::Escape => words::extent(spot),
             _ => crate::numbers::bits(spot.max_bits),
         };
         let blame = match spot.causes.is_empty() {
@@ -172,11 +173,13 @@ fn results(page: &Page, sources: &mut Sources) -> Option<Element> {
     (!wrong.is_empty()).then(|| section.put(table).all(left))
 }
 
-/// The source of the operations in which rounding errors add up to results that nothing else is to blame for.
+/// The operations in which rounding errors add up to results that nothing else is to blame for: their shares, and their source.
 fn accumulations(page: &Page, sources: &mut Sources) -> Option<Element> {
+    const MAX_PARTS: usize = 10;
     const MAX_EXCERPTS: usize = 10;
     let spots =
         page.report.findings.spots.iter().filter(|spot| spot.wrong > 0 && spot.causes.is_empty() && spot.matters());
+    let parts: Vec<Html> = spots.clone().filter_map(|spot| parts::parts(&page.report, spot)).take(MAX_PARTS).collect();
     let sites = spots.flat_map(|spot| &spot.accumulated_in).map(|location| page.report.sites.instruction(*location));
     let places = Place::together(sites.filter_map(|site| Some((site.file?, site.line?, site.column))));
     let excerpts: Vec<Html> = places
@@ -188,7 +191,8 @@ fn accumulations(page: &Page, sources: &mut Sources) -> Option<Element> {
         })
         .collect();
     let title = element("h2").say("Where rounding errors accumulate");
-    (!excerpts.is_empty()).then(|| classed("section", "results").put(title).all(excerpts))
+    let is_empty = parts.is_empty() && excerpts.is_empty();
+    (!is_empty).then(|| classed("section", "results").put(title).all(parts).all(excerpts))
 }
 
 fn notes(page: &Page) -> Option<Element> {

@@ -33,6 +33,7 @@ pub fn spots(report: &Report) -> Vec<String> {
             SpotKind::Branch { .. } => "branch".into(),
             SpotKind::Mask => "comparison".into(),
             SpotKind::ToInt => "to-integer".into(),
+            SpotKind::Escape => "escape".into(),
         };
         (what, report.sites.spot(spot))
     });

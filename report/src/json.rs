@@ -76,6 +76,9 @@ struct Totals {
     /// How often histories or floats in memory were given up for want of memory.
     #[serde(default)]
     given_up: u64,
+    /// Expressions that have fewer samples or fewer operations for want of memory.
+    #[serde(default)]
+    short_expressions: u64,
     /// Parts of the log that could not be read.
     corrupt_records: u64,
     skipped_bytes: u64,
@@ -166,7 +169,7 @@ struct Spot {
     #[serde(flatten)]
     kind: Kind,
     count: u64,
-    /// Executions that print too much error; for decisions, those that go the other way in the reals; for conversions,
+    /// Executions that print too much error, or take the bits of a float that has it; for decisions, those that go the other way in the reals; for conversions,
     /// those that give another integer.
     wrong: u64,
     max_bits: Number,
@@ -208,6 +211,8 @@ enum Kind {
     },
     Comparison,
     ToInteger,
+    /// Integer code computes with a float's bits.
+    Escape,
 }
 
 /// Where in the program; what is not known is `null`.
@@ -282,6 +287,7 @@ impl Document {
                 misnamed_calls: totals.misnamed_calls,
                 undecided: totals.undecided,
                 given_up: totals.given_up,
+                short_expressions: totals.short_expressions,
                 corrupt_records: totals.corrupt_records,
                 skipped_bytes: totals.skipped_bytes,
                 checks: totals.checks,
@@ -387,6 +393,7 @@ impl Spot {
                 SpotKind::Branch { cond } => Kind::Branch { condition: cond.name().into() },
                 SpotKind::Mask => Kind::Comparison,
                 SpotKind::ToInt => Kind::ToInteger,
+                SpotKind::Escape => Kind::Escape,
             },
             count: spot.count,
             wrong: spot.wrong,

@@ -107,7 +107,7 @@ fn every_kind_of_spot_cause_and_number_is_as_the_schema_says() {
     for (kind, number) in [(CauseKind::Invalid, f64::NAN.into()), (CauseKind::Flushed, third)] {
         report.findings.causes.push(analysis::Cause { kind, computed: number, ..cause() });
     }
-    for kind in [SpotKind::Mask, SpotKind::ToInt] {
+    for kind in [SpotKind::Mask, SpotKind::ToInt, SpotKind::Escape] {
         let expr = Some(csqrt());
         let accumulated_in = vec![at(CSQRT), analysis::Location::outside_files(0x7000)];
         let accumulated = Some(accumulated(vec![contribution(CSQRT, 1.0), contribution(0x7000, f64::NAN)]));

@@ -14,26 +14,32 @@ const TOLERABLE: f64 = 0.01;
 
 /// `of the error 97.1 % comes from the addition at sum.c:7 (executed 1,000,000 times) and 2.9 % from ...`
 pub fn shares(report: &Report, accumulated: &Accumulation) -> Option<String> {
+    let shares = told(report, accumulated, MAX_TOLD)?;
+    let texts: Vec<String> = shares.into_iter().map(|(share, from)| format!("{} {from}", percent(share))).collect();
+    Some(format!("of the error {}", listed(&texts).replacen(" % ", " % comes ", 1)))
+}
+
+/// Shares and where they come from: the largest, so many at most, and the rest.
+pub fn told(report: &Report, accumulated: &Accumulation, most: usize) -> Option<Vec<(f64, String)>> {
     let mut shares: Vec<(f64, String)> = Vec::new();
     for group in grouped(report, accumulated) {
         group.tell(&mut shares);
     }
     shares.sort_by(|(a, _), (b, _)| b.abs().total_cmp(&a.abs()));
     shares.retain(|(share, _)| share.abs() >= LITTLE);
-    shares.truncate(MAX_TOLD);
+    shares.truncate(most);
     if shares.is_empty() {
         return None;
     }
     let told: f64 = shares.iter().map(|(share, _)| share).sum();
     let explained = accumulated.explained();
-    let mut texts: Vec<String> = shares.into_iter().map(|(share, from)| format!("{} {from}", percent(share))).collect();
     if (explained - told).abs() >= LITTLE {
-        texts.push(format!("{} from other operations", percent(explained - told)));
+        shares.push((explained - told, "from other operations".into()));
     }
     if (1.0 - explained).abs() > TOLERABLE {
-        texts.push(format!("{} from what is not known", percent(1.0 - explained)));
+        shares.push((1.0 - explained, "from what is not known".into()));
     }
-    Some(format!("of the error {}", listed(&texts).replacen(" % ", " % comes ", 1)))
+    Some(shares)
 }
 
 /// The instructions for one operation of the source: loops are unrolled.
@@ -116,7 +122,7 @@ pub fn noun(operator: Operator) -> &'static str {
 }
 
 /// `97.1 %`
-fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let text = format!("{:.1}", 100.0 * share);
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }

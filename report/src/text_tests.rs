@@ -165,6 +165,21 @@ fn a_branch_without_a_cause_is_told_with_how_often_it_errs() {
 }
 
 #[test]
+fn bits_that_integer_code_takes_are_those_of_a_wrong_number() {
+    let mut spot = Spot { kind: SpotKind::Escape, ..printed(0x1000 + 12, 51, 2, 20.0) };
+    (spot.computed, spot.correct) = (1.5.into(), 1.25.into());
+    let text = summary(&without_causes(vec![spot.clone()]));
+    let expected = "the use of a float's bits as an integer at sum.c:12 takes those of 1.5, correct 1.25 (20.0 bits): ";
+    assert!(text.contains(expected), "{text}");
+    let mut report = plotter();
+    report.findings.spots[0] = spot;
+    let text = summary(&report);
+    let expected =
+        "reaches a use of a float's bits as an integer at 0x100c (20.0 bits: those of 1.5, correct 1.25) and ";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn a_conversion_is_wrong_by_its_integer() {
     let mut spot = Spot { kind: SpotKind::ToInt, ..printed(0x1000 + 12, 51, 2, 1.0) };
     (spot.computed, spot.correct) = (2.9999999999999996.into(), 3.0.into());

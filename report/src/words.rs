@@ -125,6 +125,7 @@ pub fn spot_noun(spot: &Spot, article: &str) -> String {
         SpotKind::Branch { .. } => format!("{article}branch"),
         SpotKind::Mask => format!("{article}comparison"),
         SpotKind::ToInt => format!("{article}conversion to an integer"),
+        SpotKind::Escape => format!("{article}use of a float's bits as an integer"),
     }
 }
 
@@ -135,6 +136,10 @@ pub fn shown(spot: &Spot) -> String {
         SpotKind::Output { .. } if is_number => {
             let (computed, correct) = short_pair(spot.computed, spot.correct);
             format!(": prints {computed}, correct {correct}")
+        }
+        SpotKind::Escape if is_number => {
+            let (computed, correct) = short_pair(spot.computed, spot.correct);
+            format!(": those of {computed}, correct {correct}")
         }
         _ => String::new(),
     }
@@ -173,8 +178,8 @@ pub fn extent(spot: &Spot) -> String {
             format!("{wrong} of {count} {} the other way{aside}", if one { "goes" } else { "go" })
         }
         SpotKind::ToInt => format!("{wrong} of {count} {} another integer", if one { "gives" } else { "give" }),
-        SpotKind::Output { .. } if spot.computed.is_nan() || spot.correct.is_nan() => "NaN".to_string(),
-        SpotKind::Output { .. } => match spot.offset {
+        _ if spot.computed.is_nan() || spot.correct.is_nan() => "NaN".to_string(),
+        SpotKind::Output { .. } | SpotKind::Escape => match spot.offset {
             Some(offset) => format!("{} at byte {}", bits(spot.max_bits), crate::numbers::count(offset)),
             None => bits(spot.max_bits),
         },
@@ -191,6 +196,7 @@ pub fn describe_accumulation(report: &Report, spot: &Spot) -> String {
         SpotKind::ToInt => {
             format!("{what} gives another integer in the reals {how_often} (it takes {computed}, correct {correct})")
         }
+        SpotKind::Escape => format!("{what} takes those of {computed}, correct {correct} ({})", extent(spot)),
         SpotKind::Output { .. } => format!("{what} prints {computed}, correct {correct} ({})", extent(spot)),
     };
     format!("{claim}: {}", blame(report, spot))
@@ -238,12 +244,16 @@ pub fn looked_at(report: &Report) -> String {
     let outputs: u64 = total(|kind| matches!(kind, SpotKind::Output { .. }));
     let decisions: u64 = total(|kind| matches!(kind, SpotKind::Branch { .. } | SpotKind::Mask));
     let conversions: u64 = total(|kind| matches!(kind, SpotKind::ToInt));
-    let mut text = format!(
-        "looked at {}, {} and {}",
+    let escapes: u64 = total(|kind| matches!(kind, SpotKind::Escape));
+    let mut places = vec![
         counted(outputs, "number printed", "numbers printed"),
         counted(decisions, "decision", "decisions"),
         counted(conversions, "conversion to an integer", "conversions to integers"),
-    );
+    ];
+    if escapes > 0 {
+        places.push(counted(escapes, "use of a float's bits as an integer", "uses of floats' bits as integers"));
+    }
+    let mut text = format!("looked at {}", listed(&places));
     // How far off the operands of decisions and conversions are matters only when they come out otherwise.
     let printed = spots.iter().filter(|spot| matches!(spot.kind, SpotKind::Output { .. }));
     match printed.max_by(|a, b| a.max_bits.total_cmp(&b.max_bits)) {
@@ -252,7 +262,7 @@ pub fn looked_at(report: &Report) -> String {
             let _ = write!(text, "; the worst error is {}, in {place}", bits(worst.max_bits));
         }
         Some(_) => text += "; every number printed is as exact as it can be",
-        None if decisions == 0 && conversions == 0 => text += ": an error had nowhere to show",
+        None if decisions + conversions + escapes == 0 => text += ": an error had nowhere to show",
         None => {}
     }
     text
@@ -273,6 +283,12 @@ pub fn notes(report: &Report) -> Vec<String> {
         notes.push(format!(
             "note: memory was short {}: some histories are cut, and causes may be missing; --memory allows for more",
             counted(totals.given_up, "time", "times"),
+        ));
+    }
+    if totals.short_expressions > 0 {
+        notes.push(format!(
+            "note: for want of memory {} examples or inner operations; --memory allows for more",
+            counted(totals.short_expressions, "expression lacks", "expressions lack"),
         ));
     }
     let failures = &report.findings.check_failures;

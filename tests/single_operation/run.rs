@@ -5,7 +5,7 @@ use crate::operands::FPU_NEAREST;
 use crate::record::{Evaluation, Moment};
 use fpgrind_analysis::log::Event;
 use fpgrind_analysis::{Analysis, Config, RealKind};
-use fpgrind_frontend_x86::{LiftOptions, lift};
+use fpgrind_frontend_x86::{Left, LiftOptions, lift};
 use fpgrind_ir::{Block, GuestInstr, Op, Operator, Type, When, assign_slots, verify};
 use iced_x86::Instruction;
 
@@ -53,7 +53,10 @@ impl Run {
             }
             constant_memory
         };
-        lift(&self.instrs, &LiftOptions { check: true, constants: &constants, carriers: 0, loads: 0 })
+        lift(
+            &self.instrs,
+            &LiftOptions { check: true, constants: &constants, carriers: 0, loads: 0, entering: &Left::default() },
+        )
     }
 
     pub fn evaluate(&self, block: &Block) -> Evaluation {
@@ -79,7 +82,7 @@ impl Run {
 pub fn check_lifts(instr: &Instruction, what: &str) {
     let block = lift(
         std::slice::from_ref(instr),
-        &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0 },
+        &LiftOptions { check: true, constants: &|_, _| false, carriers: 0, loads: 0, entering: &Left::default() },
     );
     assert_eq!(verify(&block).map_err(|error| error.to_string()), Ok(()), "{what}\n{block}");
 }

@@ -175,9 +175,10 @@ impl Translator {
             }
             let (mut decoded, read_pages) = self.decode((pc, mode), volatile);
             pages.extend(read_pages);
-            let carriers = self.carriers.around((pc, mode));
-            let blocks = self.describe(&mut decoded, mode, carriers);
+            let carried = self.carriers.entering((pc, mode));
+            let (blocks, left) = self.describe(&mut decoded, mode, carried);
             self.carriers.note(pc, &blocks);
+            self.carriers.pass_on(&left, decoded.end.leads_straight_to().map(|pc| (pc, mode)));
             let record = self.announce(blocks);
             // A call that is translated already is not translated again: returns can enter behind one only.
             let called = decoded.call().filter(|call| !volatile && *call != pc && !self.is_new(batch, (*call, mode)));
@@ -267,6 +268,15 @@ fn displacement(site: u64, target: u64) -> Option<i32> {
 }
 
 impl End {
+    /// Where it goes on without a call or the kernel in between.
+    fn leads_straight_to(&self) -> impl Iterator<Item = u64> + use<> {
+        let (next, others) = match self {
+            End::Next(_) | End::Jump(_) | End::Branch { .. } | End::TwoBranches { .. } => self.successors(),
+            _ => (None, [None, None]),
+        };
+        next.into_iter().chain(others.into_iter().flatten())
+    }
+
     /// Where control goes without a branch of ours, if it can, and where else direct branches lead.
     fn successors(&self) -> (Option<u64>, [Option<u64>; 2]) {
         match *self {

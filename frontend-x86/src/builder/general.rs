@@ -86,7 +86,11 @@ impl Builder {
             Source::Granules(_) => (None, self.loads >> number & 1 == 1),
             _ => (None, false),
         };
-        self.set_general(number, General { granules, logged, may_be_float });
+        let derived = match source {
+            Source::Register(Reg::Gpr(from)) => self.generals[from as usize].derived,
+            _ => None,
+        };
+        self.set_general(number, General { granules, logged, may_be_float, derived });
     }
 
     /// The float of so many bytes in a general register, if it came from a vector register.

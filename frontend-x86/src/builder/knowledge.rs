@@ -61,12 +61,15 @@ impl Builder {
         (computed && self.type_of(value) == ty).then_some(value)
     }
 
-    /// An instruction that is not followed computes with the register: floats that the block knows to be in it end there.
-    pub fn lose(&mut self, reg: Reg) {
+    /// An instruction that is not followed computes with the register: floats that the block knows to be in it end there, if it is for good as
+    /// integers.
+    pub fn lose(&mut self, reg: Reg, for_good: bool) {
         let values: Vec<Value> = match reg {
             Reg::Gpr(number) if self.generals[number as usize].may_be_float => {
                 let granules = self.generals[number as usize].granules;
-                self.pieces(&granules).into_iter().map(|(_, value)| value).collect()
+                let values = self.pieces(&granules).into_iter().map(|(_, value)| value);
+                // What another block has left is not logged to be counted only.
+                values.filter(|value| self.value_may_carry_float(*value, false)).collect()
             }
             Reg::Vec(number) => {
                 let granules = self.vectors[number as usize].granules;
@@ -77,6 +80,12 @@ impl Builder {
             }
             _ => return,
         };
-        values.into_iter().for_each(|value| self.effect(Op::Lose { value }));
+        for value in values {
+            self.effect(Op::Lose { value });
+            if for_good {
+                let said = self.escape(value);
+                self.confirm(&[said].into());
+            }
+        }
     }
 }

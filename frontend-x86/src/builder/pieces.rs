@@ -21,7 +21,7 @@ impl Builder {
         }
     }
 
-    fn extract(&mut self, from: Value, granule: u8, ty: Type) -> Value {
+    pub(super) fn extract(&mut self, from: Value, granule: u8, ty: Type) -> Value {
         if let Some(value) = self.extracts.get(&(from, granule, ty)) {
             return *value;
         }

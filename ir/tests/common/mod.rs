@@ -133,6 +133,7 @@ impl Maker {
                 let value = self.value(Type::B32, b);
                 self.push(None, Op::SetMxcsr { value });
                 self.push(None, Op::Lose { value });
+                self.push(None, Op::Escape { value });
             }
             16 => {
                 let [dst, src, len] = [b, c, d].map(|choice| self.value(Type::B64, choice));

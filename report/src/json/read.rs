@@ -109,6 +109,7 @@ impl Document {
             misnamed_calls: self.totals.misnamed_calls,
             undecided: self.totals.undecided,
             given_up: self.totals.given_up,
+            short_expressions: self.totals.short_expressions,
             corrupt_records: self.totals.corrupt_records,
             skipped_bytes: self.totals.skipped_bytes,
             checks: self.totals.checks,
@@ -208,6 +209,7 @@ impl Spot {
             }
             Kind::Comparison => SpotKind::Mask,
             Kind::ToInteger => SpotKind::ToInt,
+            Kind::Escape => SpotKind::Escape,
         };
         let location = match kind {
             SpotKind::Output { .. } => places.call(&self.site)?,

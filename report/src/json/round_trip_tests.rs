@@ -109,7 +109,8 @@ fn a_cause() -> impl Strategy<Value = Cause> {
 
 fn spot() -> impl Strategy<Value = Spot> {
     let output = SpotKind::Output { function: "fprintf".into(), argument: 3, conversion: "%.3e".into() };
-    let kinds = select(vec![output, SpotKind::Branch { cond: Cond::Above }, SpotKind::Mask, SpotKind::ToInt]);
+    let kinds =
+        select(vec![output, SpotKind::Branch { cond: Cond::Above }, SpotKind::Mask, SpotKind::ToInt, SpotKind::Escape]);
     let of_format = select(FORMATS.to_vec()).prop_flat_map(|ty| (number(ty), number(ty)));
     let causes = select(vec![vec![], vec![0], vec![1, 0]]);
     let effects = proptest::option::of(select(Effect::ALL.to_vec()));
