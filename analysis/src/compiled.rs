@@ -7,6 +7,7 @@
 //! While it runs, these registers stay what they are: rbx the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
 //! r15 what is known of the thread's registers, rbp the [`Call`].
 
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod arithmetic;
 mod places;
 mod routines;
