@@ -437,11 +437,13 @@ impl<R: Real> Maker<R> {
             ; =>doubtful
             ; vxorpd xmm7, xmm7, xmm7
             ; vucomisd xmm0, xmm7
+            ; jp =>slow
             ; jne =>not_zero
             ; vucomisd xmm2, xmm7
+            ; jp =>not_zero
             ; je =>fine
             ; =>not_zero
-            // Infinite, or NaN.
+            // Infinite.
             ; vmovq rax, xmm0
             ; shr rax, 52
             ; not eax

@@ -321,7 +321,8 @@ fn a_wrong_prediction_is_a_check_failure() {
 fn absurd_settings_are_bounded() {
     for (precision, max_depth, threshold) in [(0, 0, f64::NAN), (u32::MAX, usize::MAX, -1.0), (1, 1, 1e9)] {
         for real in [RealKind::Mpfr, RealKind::DoubleDouble, RealKind::Auto] {
-            let asked = Config { real, precision, max_depth, threshold, memory: 0, all_causes: true, ..Config::default() };
+            let asked =
+                Config { real, precision, max_depth, threshold, memory: 0, all_causes: true, ..Config::default() };
             let mut analysis = analysis(asked);
             analysis.event(block(1, everything()));
             analysis.event(records(&[1u64.to_le_bytes().to_vec(), vec![0x3f; 104]].concat()));

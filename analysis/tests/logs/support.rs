@@ -7,12 +7,13 @@ use fpgrind_ir::{Block, GuestInstr, Op, Place, Stmt, Type, parse_block};
 /// Where the guest's output call returns to.
 pub const PRINT: u64 = 0x500000;
 
-/// The same log analysed with MPFR and with double-doubles, whose answers must be the same.
-pub struct Analyses([Analysis; 2]);
+/// The same log analysed with MPFR and with double-doubles, interpreted and compiled: the answers must be the same.
+pub struct Analyses([Analysis; 3]);
 
 impl Analyses {
     fn new() -> Analyses {
-        Analyses([RealKind::Mpfr, RealKind::Auto].map(|real| Analysis::new(Config { real, ..Config::default() })))
+        let ways = [(RealKind::Mpfr, None), (RealKind::Auto, None), (RealKind::Auto, Some(0))];
+        Analyses(ways.map(|(real, compile_after)| Analysis::new(Config { real, compile_after, ..Config::default() })))
     }
 
     pub fn event(&mut self, event: Event<'_>) {
@@ -32,15 +33,16 @@ impl Analyses {
     }
 
     pub fn finish(self) -> Findings {
-        let [mpfr, auto] = self.0.map(Analysis::finish);
+        let [mpfr, auto, compiled] = self.0.map(Analysis::finish);
         // NaN is not equal to itself, but looks the same.
-        assert_eq!(format!("{mpfr:#?}"), format!("{auto:#?}"));
+        let [looks, others @ ..] = [&mpfr, &auto, &compiled].map(|findings| format!("{findings:#?}"));
+        assert_eq!([&looks; 2], others.each_ref());
         mpfr
     }
 }
 
-fn same<T: PartialEq + std::fmt::Debug>([a, b]: [T; 2]) -> T {
-    assert_eq!(a, b);
+fn same<T: PartialEq + std::fmt::Debug>([a, b, c]: [T; 3]) -> T {
+    assert_eq!([&a; 2], [&b, &c]);
     a
 }
 
