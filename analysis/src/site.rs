@@ -97,10 +97,10 @@ pub struct Sites {
 }
 
 /// Positions of expressions that may be looked at: so many, and then one for so many executions.
-const FREE: u64 = 1 << 22;
+const FREE: u64 = 1 << 24;
 const EXECUTIONS: u64 = 8;
 /// Executions that went well need fewer looks: so much is free, and then one of so many, or more if it costs less than its share.
-const FREE_IF_FINE: u64 = 1 << 20;
+const FREE_IF_FINE: u64 = 1 << 22;
 const SELDOM: u64 = 256;
 
 impl Sites {
