@@ -23,7 +23,7 @@ from pathlib import Path
 from benchmarks import machine, programs, rows
 from benchmarks.growth import Growth
 from benchmarks.measure import ChildFailed, run
-from benchmarks.tools import ANALYSE, CLANG, CLANG_NATIVE, LOG, LONG, MPFR, NATIVE, NONE, NSAN, TOOLS, VALGRIND
+from benchmarks.tools import ANALYSE, CLANG, CLANG_NATIVE, INTERPRETED, LOG, LONG, MPFR, NATIVE, NONE, NSAN, TOOLS, VALGRIND
 
 MEGABYTE = 1 << 20
 # With no more operations than that in a repeat, something else than operations takes the time.
@@ -96,7 +96,7 @@ def measure_programs(fpgrind, folder, tools, only):
     for name, command in programs.interpreted_and_installed(folder).items():
         if not only or only in name:
             # A compiler does little to floats, and takes long enough without being analysed.
-            fit = [NATIVE, NONE, VALGRIND] if name == "C compiler" else [tool for tool in tools if tool is not MPFR]
+            fit = [NATIVE, NONE, VALGRIND] if name == "C compiler" else [tool for tool in tools if tool not in (INTERPRETED, MPFR)]
             jobs[name] = {tool.name: command for tool in tools if tool in fit and not tool.compiler}
 
     costs = {}
@@ -176,7 +176,7 @@ def print_summary(costs):
     if not floats:
         return
     print("\nOver the programs that compute with floats, geometric means of CPU time in multiples of the native run's")
-    for tool, what in ((ANALYSE, "analysis, --real auto"), (MPFR, "analysis, --real mpfr"), (NSAN, "NSan")):
+    for tool, what in ((ANALYSE, "analysis, --real auto"), (INTERPRETED, "the same, interpreted"), (MPFR, "analysis, --real mpfr"), (NSAN, "NSan")):
         ratios = [found for row in floats.values() if (found := ratio(row, tool, "cpu")) is not None and found > 0]
         if ratios:
             print(f"  {what}: {times(statistics.geometric_mean(ratios))} over {len(ratios)} programs")

@@ -36,8 +36,9 @@ NATIVE = Tool("native")
 NONE = Tool("none", ("{fpgrind}", "--mode", "none", "--quiet", "--"))
 LOG = Tool("log", ("{fpgrind}", "--mode", "log", "--quiet", "--"))
 ANALYSIS = ("{fpgrind}", "--mode", "analyse", "--quiet", "--out", "{out}")
-# Double-doubles with MPFR behind them, which is the default; and MPFR alone.
+# Double-doubles with MPFR behind them, which is the default; the same, with nothing of the analysis compiled; and MPFR alone.
 ANALYSE = Tool("analyse", (*ANALYSIS, "--real", "auto", "--"), reports=True, most=1e7)
+INTERPRETED = Tool("interpreted", (*ANALYSIS, "--no-compile", "--"), reports=True, most=1e7)
 MPFR = Tool("mpfr", (*ANALYSIS, "--real", "mpfr", "--"), reports=True, most=1e7)
 # For a run of any length, within the memory that there is by default.
 LONG = Tool("long", (*ANALYSIS, "--memory", "2G", "--"), reports=True)
@@ -48,4 +49,4 @@ QUIET_NSAN = ("env", "NSAN_OPTIONS=halt_on_error=0:disable_warnings=1")
 NSAN = Tool("nsan", QUIET_NSAN, compiler=f"{CLANG_COMMAND} -fsanitize=numerical", baseline="clang", needs=CLANG)
 
 MODES = [NONE, LOG, ANALYSE]
-TOOLS = [NATIVE, *MODES, MPFR, VALGRIND, CLANG_NATIVE, NSAN]
+TOOLS = [NATIVE, *MODES, INTERPRETED, MPFR, VALGRIND, CLANG_NATIVE, NSAN]
