@@ -13,6 +13,7 @@ mod places;
 mod routines;
 
 pub use routines::Routines;
+use routines::{READY, READY_SINGLE, number_of};
 
 use crate::lanes::{Instr, Lane, Number, Plain};
 use crate::magic;
@@ -142,7 +143,7 @@ const LANE_INFLUENCES: i8 = offset_of!(Lane, float.influences) as i8;
 const LANE_SLOT: i8 = offset_of!(Lane, float.slot) as i8;
 const LANE_WORD: i8 = offset_of!(Lane, float.word) as i8;
 const LANE_NUMBER: i8 = LANE_PART + NUMBER as i8;
-const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize);
+const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize && size_of::<Option<Type>>() == 1);
 
 /// The kinds of parts, and where they say of what, as bytes have it.
 const NONE: i32 = 0;
@@ -154,7 +155,7 @@ const PART: usize = size_of::<Part>();
 impl<'a, R: Real> Compiler<'a, R> {
     /// Nothing if there is nothing to gain, or no memory.
     fn compile(program: &Program, operations: &'a Operations<R>) -> Option<Compiled> {
-        let is_worth = |instr: &Instr| matches!(instr, Instr::Doubles(_));
+        let is_worth = |instr: &Instr| matches!(instr, Instr::Doubles(_) | Instr::Singles(_));
         let can_be = operations.routines.are_there() && !program.changes_mode();
         if !can_be || !program.lanes.instrs.iter().any(is_worth) {
             return None;
@@ -214,12 +215,14 @@ impl<'a, R: Real> Compiler<'a, R> {
     fn instr(&mut self, instr: &Instr) {
         let [slow] = self.labels();
         let is_known = match instr {
-            Instr::Doubles(plain) => self.doubles(plain, slow),
+            Instr::Doubles(plain) => self.operation(plain, Type::F64, slow),
+            Instr::Singles(plain) => self.operation(plain, Type::F32, slow),
             Instr::LoadDouble(addr, input) => self.load_double(addr, input, slow),
             Instr::Load(addr, input) => self.load(addr, input, slow),
             Instr::Live(first, input) => self.live(*first, input, slow),
             Instr::LiveDouble(first, input) => self.live_double(*first, input, slow),
-            Instr::Double(lane) => self.double(*lane, slow),
+            Instr::Double(lane) => self.ready(*lane, READY, slow),
+            Instr::Single(lane) => self.ready(*lane, READY_SINGLE, slow),
             Instr::Const { bits, wide, to } => self.constant(*bits, *wide, *to),
             Instr::Fresh(input) => self.fresh(input),
             Instr::Put { first, from } => self.put(*first, from),
@@ -263,7 +266,7 @@ impl<'a, R: Real> Compiler<'a, R> {
         dynasm!(self.asm; .arch x64; call QWORD [rbx + at as i32]; jc =>slow);
     }
 
-    fn doubles(&mut self, plain: &Plain, slow: DynamicLabel) -> bool {
+    fn operation(&mut self, plain: &Plain, ty: Type, slow: DynamicLabel) -> bool {
         let tally: *const Tally = self.operations.sites.tally(plain.site);
         let [a, b, c] = plain.args;
         dynasm!(self.asm
@@ -276,15 +279,11 @@ impl<'a, R: Real> Compiler<'a, R> {
         if plain.operator.arity() == 3 {
             dynasm!(self.asm; .arch x64; lea r11, [r13 + lane(c, 0)]);
         }
-        self.call_routine(number_of(plain.operator), slow);
+        self.call_routine(number_of(plain.operator, ty), slow);
         true
     }
 }
 
-/// The operations that there are routines for, on doubles.
+/// The operations that there are routines for, on doubles and singles.
 const PLAIN: [Operator; 6] =
     [Operator::Add, Operator::Sub, Operator::Mul, Operator::Div, Operator::Sqrt, Operator::Fma];
-
-fn number_of(operator: Operator) -> usize {
-    PLAIN.iter().position(|plain| *plain == operator).unwrap_or(0)
-}

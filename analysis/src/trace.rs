@@ -105,8 +105,8 @@ pub struct Node<R> {
     direction: Direction,
     /// A leaf that is too long for a slot; and whether it is a number written in the program.
     leaf: Option<bool>,
-    /// It is a double that is an argument like others.
-    pub(crate) is_plain_double: bool,
+    /// Its type, if it is an argument like others.
+    pub(crate) plain: Option<Type>,
 }
 
 impl<R> Node<R> {
@@ -176,7 +176,7 @@ impl<R: Real> Node<R> {
             digits: 0,
             direction: Direction::Nearest,
             leaf: None,
-            is_plain_double: false,
+            plain: None,
         }
     }
 
@@ -192,7 +192,7 @@ impl<R: Real> Node<R> {
         (self.operator, self.ty) = (operator, target.ty);
         (self.digits, self.direction) = (target.digits, target.direction);
         self.leaf = None;
-        self.is_plain_double = target.ty == Type::F64 && !self.is_special();
+        self.plain = Some(target.ty).filter(|_| !self.is_special());
     }
 
     /// The float next to the real, rounded as the operation rounds.

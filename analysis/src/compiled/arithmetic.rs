@@ -14,6 +14,7 @@ const BEYOND_LITTLE: f64 = 1.0 + LITTLE;
 const FAR_BEYOND_LITTLE: f64 = 1.0 + 4.0 * LITTLE;
 /// The distance of floats is at least this part of them.
 const ULP: f64 = U;
+const ULP_OF_SINGLES: f64 = f32::EPSILON as f64 / 2.0;
 /// A term that is less than that of what it natively is may repair it.
 const REPAIR: f64 = 1.0 / 256.0;
 pub const NUMBERS: [f64; 9] =
@@ -35,6 +36,18 @@ type Gpr = u8;
 impl<R: Real> Maker<R> {
     fn fetch(&mut self, to: Xmm, from: Gpr, field: i8) {
         dynasm!(self.asm; .arch x64; vmovsd Rx(to), [BYTE Rq(from) + field]);
+    }
+
+    /// What the guest has, as a double.
+    fn fetch_native(&mut self, to: Xmm, from: Gpr, ty: Type) {
+        match ty {
+            Type::F32 => dynasm!(self.asm
+                ; .arch x64
+                ; vmovss Rx(to), [BYTE Rq(from) + LANE_BITS]
+                ; vcvtss2sd Rx(to), Rx(to), Rx(to)
+            ),
+            _ => self.fetch(to, from, LANE_BITS),
+        }
     }
 
     fn scale(&mut self, value: Xmm, by: f64) {
@@ -330,30 +343,39 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; vaddsd xmm15, xmm2, [BYTE Rq(c) + LANE_ERR]);
         self.fetch(2, c, LANE_HI);
         self.add_pairs();
-        self.native_fma([a, b, c], LANE_HI, 4);
+        self.apply_doubles(Operator::Fma, LANE_HI, 4);
     }
 
-    fn native_fma(&mut self, [a, b, c]: [Gpr; 3], field: i8, to: Xmm) {
-        self.fetch(to, a, field);
-        self.fetch(5, b, field);
-        dynasm!(self.asm; .arch x64; vfmadd213sd Rx(to), xmm5, [BYTE Rq(c) + field]);
-    }
-
-    /// What the guest computed, into xmm3.
-    fn native(&mut self, operator: Operator) {
-        self.fetch(3, A, LANE_BITS);
+    /// The operation on doubles that are fields of the arguments.
+    fn apply_doubles(&mut self, operator: Operator, field: i8, to: Xmm) {
+        self.fetch(to, A, field);
         match operator {
-            Operator::Add => dynasm!(self.asm; .arch x64; vaddsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Sub => dynasm!(self.asm; .arch x64; vsubsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Mul => dynasm!(self.asm; .arch x64; vmulsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Div => dynasm!(self.asm; .arch x64; vdivsd xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Fma => self.native_fma([A, B, C], LANE_BITS, 3),
-            _ => dynasm!(self.asm; .arch x64; vsqrtsd xmm3, xmm3, xmm3),
+            Operator::Add => dynasm!(self.asm; .arch x64; vaddsd Rx(to), Rx(to), [BYTE Rq(B) + field]),
+            Operator::Sub => dynasm!(self.asm; .arch x64; vsubsd Rx(to), Rx(to), [BYTE Rq(B) + field]),
+            Operator::Mul => dynasm!(self.asm; .arch x64; vmulsd Rx(to), Rx(to), [BYTE Rq(B) + field]),
+            Operator::Div => dynasm!(self.asm; .arch x64; vdivsd Rx(to), Rx(to), [BYTE Rq(B) + field]),
+            Operator::Fma => {
+                self.fetch(5, B, field);
+                dynasm!(self.asm; .arch x64; vfmadd213sd Rx(to), xmm5, [BYTE Rq(C) + field]);
+            }
+            _ => dynasm!(self.asm; .arch x64; vsqrtsd Rx(to), Rx(to), Rx(to)),
         }
     }
 
-    /// The operation on doubles in the lanes at rdi, rsi and r11, into that at rdx; the site's tally is at r10.
-    pub fn doubles(&mut self, operator: Operator, big: usize, slow: DynamicLabel) {
+    /// The operation on the singles in xmm4 to xmm6, into xmm4.
+    fn apply_singles(&mut self, operator: Operator) {
+        match operator {
+            Operator::Add => dynasm!(self.asm; .arch x64; vaddss xmm4, xmm4, xmm5),
+            Operator::Sub => dynasm!(self.asm; .arch x64; vsubss xmm4, xmm4, xmm5),
+            Operator::Mul => dynasm!(self.asm; .arch x64; vmulss xmm4, xmm4, xmm5),
+            Operator::Div => dynasm!(self.asm; .arch x64; vdivss xmm4, xmm4, xmm5),
+            Operator::Fma => dynasm!(self.asm; .arch x64; vfmadd213ss xmm4, xmm5, xmm6),
+            _ => dynasm!(self.asm; .arch x64; vsqrtss xmm4, xmm4, xmm4),
+        }
+    }
+
+    /// The operation on floats in the lanes at rdi, rsi and r11, into that at rdx; the site's tally is at r10.
+    pub fn operation(&mut self, operator: Operator, ty: Type, big: usize, slow: DynamicLabel) {
         let arity = operator.arity();
         if arity == 3 {
             dynasm!(self.asm; .arch x64; mov [rsp - THIRD], r11);
@@ -366,19 +388,133 @@ impl<R: Real> Maker<R> {
             Operator::Fma => self.fma([A, B, C], slow),
             _ => self.sqrt(A, slow),
         }
-        self.native(operator);
-        self.errors(slow);
-        self.influences(operator, slow);
+        if ty == Type::F32 {
+            self.errors_of_singles(operator, slow);
+        } else {
+            self.apply_doubles(operator, LANE_BITS, 3);
+            self.errors(slow);
+        }
+        self.influences(operator, ty, slow);
         self.find_room(big, slow);
-        self.check_doubt(slow);
-        self.make_node(operator);
+        if ty == Type::F32 {
+            self.check_doubt_of_singles(slow);
+        } else {
+            self.check_doubt(slow);
+        }
+        self.make_node(operator, ty);
         self.set_result();
-        self.keep_extremes(arity.min(2));
+        self.keep_extremes(arity.min(2), ty);
         if arity == 3 {
             dynasm!(self.asm; .arch x64; mov rsi, [rsp - THIRD]);
             self.keep_argument(B, 2);
         }
         dynasm!(self.asm; .arch x64; clc; ret);
+    }
+
+    /// Goes to `slow` if a double does not tell which single is next to it. Uses rax and rcx.
+    fn check_tie(&mut self, value: Xmm, slow: DynamicLabel) {
+        let [common, told] = self.labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; vmovq rax, Rx(value)
+            ; mov rcx, rax
+            ; shr rcx, 52
+            ; and ecx, 0x7ff
+            ; sub ecx, 1023 - 126
+            ; cmp ecx, 253
+            ; jb =>common
+            ; add rax, rax
+            ; jz =>told
+            ; jmp =>slow
+            ; =>common
+            ; and eax, (1 << 29) - 1
+            ; sub eax, (1 << 28) - 2
+            ; cmp eax, 4
+            ; jbe =>slow
+            ; =>told
+        );
+    }
+
+    /// As of doubles, the native result into xmm3 as well.
+    fn errors_of_singles(&mut self, operator: Operator, slow: DynamicLabel) {
+        let tolerated = offset_of!(Operations<R>, tolerated) as i32;
+        let [known, fine] = self.labels();
+        let args = &[A, B, C][..operator.arity()];
+        self.check_tie(0, slow);
+        for (to, arg) in (4..).zip(args) {
+            dynasm!(self.asm; .arch x64; vmovss Rx(to), [BYTE Rq(*arg) + LANE_BITS]);
+        }
+        self.apply_singles(operator);
+        dynasm!(self.asm; .arch x64; vmovaps xmm3, xmm4; mov rax, [BYTE rdi + LANE_ULPS]);
+        for arg in &args[1..] {
+            dynasm!(self.asm; .arch x64; or rax, [BYTE Rq(*arg) + LANE_ULPS]);
+        }
+        dynasm!(self.asm; .arch x64; test rax, rax; jz =>known);
+        for (to, arg) in (4..).zip(args) {
+            self.fetch(to, *arg, LANE_HI);
+            self.check_tie(to, slow);
+            dynasm!(self.asm; .arch x64; vcvtsd2ss Rx(to), Rx(to), Rx(to));
+        }
+        self.apply_singles(operator);
+        dynasm!(self.asm
+            ; .arch x64
+            ; =>known
+            ; vucomiss xmm3, xmm3
+            ; jp =>slow
+            ; vcvtsd2ss xmm7, xmm0, xmm0
+            ; vmovd r8d, xmm3
+            ; vmovd ecx, xmm7
+            ; vmovd r9d, xmm4
+            // Of one sign, so that distances are differences.
+            ; mov eax, r8d
+            ; mov r11d, r9d
+            ; xor eax, ecx
+            ; xor r11d, ecx
+            ; or eax, r11d
+            ; js =>slow
+            ; sub r9d, ecx
+            ; mov eax, r9d
+            ; neg eax
+            ; cmovns r9d, eax
+            ; cmp r9, [rbx + tolerated]
+            ; ja =>slow
+            ; mov [rsp - LOCAL], r9
+            ; sub r8d, ecx
+            ; mov eax, r8d
+            ; neg eax
+            ; cmovns r8d, eax
+            ; cmp r8, [rbx + tolerated]
+            ; jbe =>fine
+            ; cmp BYTE [rbx + offset_of!(Operations<R>, strays.wanted) as i32], 0
+            ; jne =>slow
+            ; =>fine
+            // Without what may have been beside it.
+            ; vmovd eax, xmm3
+            ; vmovq xmm3, rax
+        );
+    }
+
+    /// As of doubles, but that doubts are left to the engine: they are rare.
+    fn check_doubt_of_singles(&mut self, slow: DynamicLabel) {
+        let [doubtful, fine] = self.labels();
+        let half = (self.tolerated / 2).min(1 << 20);
+        let limit = self.number(half as f64 * ULP_OF_SINGLES);
+        self.magnitude(5, 0);
+        dynasm!(self.asm
+            ; .arch x64
+            ; cmp QWORD [rsp - LOCAL], half as i32
+            ; jae =>doubtful
+            ; vmulsd xmm6, xmm5, [=>limit]
+            ; vucomisd xmm6, xmm2
+            ; ja =>fine
+            ; =>doubtful
+            // Nothing is in doubt about what is exact.
+            ; vxorpd xmm7, xmm7, xmm7
+            ; vucomisd xmm2, xmm7
+            ; jne =>slow
+            ; jp =>slow
+            ; =>fine
+        );
     }
 
     /// Total error into r8, local error onto the stack; it must be within what is tolerated.
@@ -495,7 +631,7 @@ impl<R: Real> Maker<R> {
     }
 
     /// The influences of the result into r9.
-    fn influences(&mut self, operator: Operator, slow: DynamicLabel) {
+    fn influences(&mut self, operator: Operator, ty: Type, slow: DynamicLabel) {
         let [done] = self.labels();
         let unions = offset_of!(Operations<R>, sets.recent);
         dynasm!(self.asm; .arch x64; mov r9d, [BYTE rdi + LANE_INFLUENCES]);
@@ -535,7 +671,7 @@ impl<R: Real> Maker<R> {
         for arg in [A, B] {
             // It may repair, or be repaired.
             self.fetch(5, arg, LANE_HI);
-            self.fetch(6, arg, LANE_BITS);
+            self.fetch_native(6, arg, ty);
             dynasm!(self.asm; .arch x64; vucomisd xmm0, xmm5; je =>slow; vucomisd xmm6, xmm7; je =>slow);
             self.magnitude(5, 5);
             self.magnitude(6, 6);
@@ -565,7 +701,7 @@ impl<R: Real> Maker<R> {
     }
 
     /// Books the execution: from here on it is done.
-    fn make_node(&mut self, operator: Operator) {
+    fn make_node(&mut self, operator: Operator, ty: Type) {
         let real = offset_of!(Node<R>, real);
         dynasm!(self.asm
             ; .arch x64
@@ -582,7 +718,7 @@ impl<R: Real> Maker<R> {
             ; mov eax, [r10 + offset_of!(Tally, at) as i32]
             ; mov [r11 + offset_of!(Node<R>, at) as i32], eax
             ; mov [r11 + offset_of!(Node<R>, influences) as i32], r9d
-            ; mov rax, [rbx + example::<R>(operator)]
+            ; mov rax, [rbx + example::<R>(operator, ty)]
             ; mov [r11 + offset_of!(Node<R>, operator) as i32], rax
         );
         for (number, arg) in [A, B].into_iter().enumerate().take(operator.arity()) {
@@ -619,12 +755,12 @@ impl<R: Real> Maker<R> {
     }
 
     /// Of so many arguments.
-    fn keep_extremes(&mut self, arity: usize) {
+    fn keep_extremes(&mut self, arity: usize, ty: Type) {
         for (number, arg) in [A, B].into_iter().enumerate().take(arity) {
             let [not_less, not_greater] = self.labels();
             let extremes = offset_of!(Tally, extremes) + number * size_of::<Extremes>();
             let at = |field: usize| (extremes + field) as i32;
-            self.fetch(5, arg, LANE_BITS);
+            self.fetch_native(5, arg, ty);
             dynasm!(self.asm
                 ; .arch x64
                 ; vmovsd xmm6, [r10 + at(offset_of!(Extremes, least))]

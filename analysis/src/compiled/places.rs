@@ -1,6 +1,6 @@
 //! Floats from where they are into lanes, and back.
 
-use super::routines::{FILL, LOAD, READY, slots};
+use super::routines::{FILL, LOAD, slots};
 use super::*;
 use crate::lanes::{Address, Input, Word};
 use crate::pages::{Recent, Slots};
@@ -84,9 +84,9 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     /// What a lane has becomes ready.
-    pub fn double(&mut self, number: Number, slow: DynamicLabel) -> bool {
+    pub fn ready(&mut self, number: Number, routine: usize, slow: DynamicLabel) -> bool {
         dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(number, 0)]);
-        self.call_routine(READY, slow);
+        self.call_routine(routine, slow);
         true
     }
 

@@ -9,24 +9,34 @@ use fpgrind_ir::GRANULE;
 use std::marker::PhantomData;
 use std::ptr::null;
 
-/// The routines' numbers: first those of the operations.
-pub const LOAD: usize = PLAIN.len();
+/// The routines' numbers: first those of the operations on doubles, then on singles.
+pub const LOAD: usize = 2 * PLAIN.len();
 pub const FILL: usize = LOAD + 1;
 pub const READY: usize = FILL + 1;
-const COUNT: usize = READY + 1;
+pub const READY_SINGLE: usize = READY + 1;
+const COUNT: usize = READY_SINGLE + 1;
+
+/// The number of an operation on floats of a type.
+pub fn number_of(operator: Operator, ty: Type) -> usize {
+    let operation = PLAIN.iter().position(|plain| *plain == operator).unwrap_or(0);
+    operation + if ty == Type::F32 { PLAIN.len() } else { 0 }
+}
 
 /// Where each begins. They belong to operations, at whose side they lie.
 pub struct Routines<R> {
     pub table: [*const u8; COUNT],
     /// What the results of each operation look like.
-    pub examples: [Node<R>; PLAIN.len()],
+    pub examples: [Node<R>; 2 * PLAIN.len()],
     code: Option<ExecutableBuffer>,
 }
 
 impl<R: Real> Routines<R> {
     /// None where the CPU cannot run them, or reals are not made for them.
     pub fn new(tolerated: u64, settles: bool) -> Routines<R> {
-        let examples = PLAIN.map(|operator| Node::example(operator, Type::F64));
+        let examples = std::array::from_fn(|number| {
+            let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
+            Node::example(PLAIN[number % PLAIN.len()], ty)
+        });
         let has_all = is_x86_feature_detected!("fma") && is_x86_feature_detected!("avx2");
         let made = R::BEYOND_PAIRS.filter(|_| has_all).and_then(|big| Maker::<R>::make(big, tolerated, settles));
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
@@ -39,8 +49,8 @@ impl<R: Real> Routines<R> {
 }
 
 /// Where the last eight bytes of such an operation's nodes are to be had, from rbx.
-pub fn example<R: Real>(operator: Operator) -> i32 {
-    let node = offset_of!(Operations<R>, routines.examples) + number_of(operator) * size_of::<Node<R>>();
+pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
+    let node = offset_of!(Operations<R>, routines.examples) + number_of(operator, ty) * size_of::<Node<R>>();
     (node + offset_of!(Node<R>, operator)) as i32
 }
 
@@ -94,7 +104,9 @@ impl<R: Real> Maker<R> {
                 LOAD => maker.load(big, slow),
                 FILL => maker.fill(big, slow),
                 READY => maker.ready(big, slow),
-                _ => maker.doubles(PLAIN[number], big, slow),
+                READY_SINGLE => maker.ready_single(big, slow),
+                _ if number < PLAIN.len() => maker.operation(PLAIN[number], Type::F64, big, slow),
+                _ => maker.operation(PLAIN[number - PLAIN.len()], Type::F32, big, slow),
             }
             dynasm!(maker.asm; .arch x64; =>slow; stc; ret);
             start
@@ -178,8 +190,17 @@ impl<R: Real> Maker<R> {
             // Nothing is zero, and constants are one.
             ; mov [BYTE rdi + LANE_WIDE], al
         );
+        dynasm!(self.asm; .arch x64; mov [BYTE rdi + LANE_BITS], r8; mov rdx, r8);
         self.set_leaf();
         dynasm!(self.asm; .arch x64; =>shadow);
+        self.find_shadow(Type::F64, slow);
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov [BYTE rdi + LANE_BITS], r8
+            ; mov DWORD [BYTE rdi + LANE_PART], SHADOW
+            ; mov [BYTE rdi + LANE_NUMBER], ecx
+            ; mov BYTE [BYTE rdi + LANE_WIDE], 0
+        );
         self.set_shadow(big, slow);
     }
 
@@ -202,9 +223,43 @@ impl<R: Real> Maker<R> {
             ; je =>slow
         );
         self.check_magic(slow);
-        dynasm!(self.asm; .arch x64; =>leaf);
+        dynasm!(self.asm; .arch x64; =>leaf; mov rdx, r8);
         self.set_leaf();
         dynasm!(self.asm; .arch x64; =>shadow);
+        self.find_shadow(Type::F64, slow);
+        self.set_shadow(big, slow);
+    }
+
+    /// The same of a single.
+    fn ready_single(&mut self, big: usize, slow: DynamicLabel) {
+        let [shadow, leaf] = self.labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov r8d, [BYTE rdi + LANE_BITS]
+            ; mov eax, [BYTE rdi + LANE_PART]
+            ; mov ecx, [BYTE rdi + LANE_NUMBER]
+            ; cmp eax, SHADOW
+            ; je =>shadow
+            ; vmovd xmm0, r8d
+            ; vcvtss2sd xmm0, xmm0, xmm0
+            ; vmovq r9, xmm0
+            ; mov esi, slot_code(Slot::Data(Type::F32)) as i32
+            ; test eax, eax
+            ; jz =>leaf
+            ; cmp eax, CONSTANT
+            ; jne =>slow
+            ; mov rdx, r9
+            ; btr rdx, 63
+            ; mov rsi, QWORD magic::LEAST.to_bits() as i64
+            ; cmp rdx, rsi
+            ; jae =>slow
+            ; mov esi, slot_code(Slot::Number(Type::F32)) as i32
+            ; =>leaf
+            ; mov rdx, r9
+        );
+        self.set_leaf();
+        dynasm!(self.asm; .arch x64; =>shadow);
+        self.find_shadow(Type::F32, slow);
         self.set_shadow(big, slow);
     }
 
@@ -221,13 +276,12 @@ impl<R: Real> Maker<R> {
         );
     }
 
-    /// The double in r8 without a history becomes the argument; how it is kept is in esi. Returns.
+    /// The float in r8 without a history, which is the double in rdx, becomes the argument; how it is kept is in esi. Returns.
     fn set_leaf(&mut self) {
         dynasm!(self.asm
             ; .arch x64
             ; xor eax, eax
-            ; mov [BYTE rdi + LANE_BITS], r8
-            ; mov [BYTE rdi + LANE_HI], r8
+            ; mov [BYTE rdi + LANE_HI], rdx
             ; mov [BYTE rdi + LANE_LO], rax
             ; mov [BYTE rdi + LANE_ERR], rax
             ; mov [BYTE rdi + LANE_ULPS], rax
@@ -240,24 +294,32 @@ impl<R: Real> Maker<R> {
         );
     }
 
-    /// The double in r8 whose handle is in ecx becomes the lane, and its argument. Returns.
-    fn set_shadow(&mut self, big: usize, slow: DynamicLabel) {
-        let (size, real) = (size_of::<Node<R>>(), offset_of!(Node<R>, real));
-        // Handles begin at one.
-        let node = |field: usize| field as i32 - size as i32;
-        let [has_doubles] = self.labels();
+    /// The node whose handle is in ecx into rdx: it must be the float in r8, and an argument like others.
+    fn find_shadow(&mut self, ty: Type, slow: DynamicLabel) {
+        let size = size_of::<Node<R>>();
         dynasm!(self.asm
             ; .arch x64
             ; imul rdx, rcx, size as i32
+            // Handles begin at one.
             ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-            ; cmp [rdx + node(offset_of!(Node<R>, low))], r8
+            ; sub rdx, size as i32
+            ; cmp [rdx + offset_of!(Node<R>, low) as i32], r8
             ; jne =>slow
-            ; cmp BYTE [rdx + node(offset_of!(Node<R>, is_plain_double))], 0
-            ; je =>slow
+            ; cmp BYTE [rdx + offset_of!(Node<R>, plain) as i32], ty as i8
+            ; jne =>slow
+        );
+    }
+
+    /// The node at rdx, with the handle in ecx, becomes the argument. Returns.
+    fn set_shadow(&mut self, big: usize, slow: DynamicLabel) {
+        let real = offset_of!(Node<R>, real);
+        let [has_doubles] = self.labels();
+        dynasm!(self.asm
+            ; .arch x64
             // One by one, as they were written: what is written by halves is not soon read as a whole.
-            ; vmovsd xmm0, [rdx + node(real)]
-            ; vmovsd xmm1, [rdx + node(real + 8)]
-            ; cmp QWORD [rdx + node(real + big)], 0
+            ; vmovsd xmm0, [rdx + real as i32]
+            ; vmovsd xmm1, [rdx + (real + 8) as i32]
+            ; cmp QWORD [rdx + (real + big) as i32], 0
             ; je =>has_doubles
         );
         // The doubles still stand for it, unless they are out of their depth.
@@ -265,9 +327,9 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; =>has_doubles
-            ; mov rax, [rdx + node(real + 16)]
-            ; mov rsi, [rdx + node(offset_of!(Node<R>, ulps))]
-            ; mov edx, [rdx + node(offset_of!(Node<R>, influences))]
+            ; mov rax, [rdx + (real + 16) as i32]
+            ; mov rsi, [rdx + offset_of!(Node<R>, ulps) as i32]
+            ; mov edx, [rdx + offset_of!(Node<R>, influences) as i32]
             ; vmovsd [BYTE rdi + LANE_HI], xmm0
             ; vmovsd [BYTE rdi + LANE_LO], xmm1
             ; mov [BYTE rdi + LANE_ERR], rax
@@ -275,10 +337,6 @@ impl<R: Real> Maker<R> {
             ; mov [BYTE rdi + LANE_INFLUENCES], edx
             ; mov [BYTE rdi + LANE_WORD], rcx
             ; mov WORD [BYTE rdi + LANE_SLOT], slot_code(Slot::Node)
-            ; mov [BYTE rdi + LANE_BITS], r8
-            ; mov DWORD [BYTE rdi + LANE_PART], SHADOW
-            ; mov [BYTE rdi + LANE_NUMBER], ecx
-            ; mov BYTE [BYTE rdi + LANE_WIDE], 0
             ; mov BYTE [BYTE rdi + LANE_IS_PLAIN], 1
             ; clc
             ; ret
