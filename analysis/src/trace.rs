@@ -319,20 +319,22 @@ impl<R: Real> Nodes<R> {
 
     #[cold]
     fn search_free(&mut self) {
+        let used = |at: usize| self.used.get(at / 64).map_or(0, |word| word >> (at % 64));
+        let left = |at: usize| 64 - at % 64;
         let mut at = self.cursor;
-        while self.was_used(at) {
-            at += 1;
+        while used(at) & 1 == 1 {
+            at += (used(at).trailing_ones() as usize).min(left(at));
+        }
+        let mut end = at;
+        // Not too far: those that are asked for between two collections are all looked at once.
+        while end < at + MORE && used(end) & 1 == 0 {
+            end += (used(end).trailing_zeros() as usize).min(left(end));
         }
         if at >= self.nodes.len() {
             self.nodes.extend((0..MORE).map(|_| Node::empty()));
             self.base = self.nodes.as_mut_ptr();
         }
-        self.cursor = at;
-        self.end = at + 1;
-        // Not too far: those that are asked for between two collections are all looked at once.
-        while self.end < self.nodes.len() && self.end < at + MORE && !self.was_used(self.end) {
-            self.end += 1;
-        }
+        (self.cursor, self.end) = (at, end.min(self.nodes.len()));
     }
 
     /// Did the last collection find it in use?
