@@ -24,27 +24,53 @@ use crate::run::Running;
 use crate::shadow::Part;
 use crate::site::Tally;
 use crate::trace::{Node, Slot};
-use dynasmrt::x64::Assembler;
-use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, dynasm};
+use dynasmrt::x64::{Assembler, X64Relocation};
+use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{Operator, Type};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Bytes of code that a block may have.
-const MOST_CODE: usize = 1 << 18;
+/// Bytes of code that a block may have, and that there may be in all: blocks that come later are interpreted.
+const MOST_OF_A_BLOCK: usize = 1 << 18;
+const MOST: usize = 1 << 26;
 
 /// The code of a program, once it has run often; and how often it has.
 #[derive(Default)]
 pub struct Code {
     runs: Cell<u32>,
-    compiled: OnceCell<Option<Compiled>>,
+    /// Where among all code.
+    compiled: OnceCell<Option<AssemblyOffset>>,
 }
 
-struct Compiled {
-    buffer: ExecutableBuffer,
-    entry: AssemblyOffset,
+/// The code of all programs.
+pub struct Memory {
+    code: Option<Assembler>,
+    base: *const u8,
+}
+
+impl Memory {
+    pub fn new() -> Memory {
+        Memory { code: None, base: std::ptr::null() }
+    }
+
+    /// Nothing if there is no room.
+    fn add(&mut self, code: &[u8]) -> Option<AssemblyOffset> {
+        let all = match &mut self.code {
+            Some(all) => all,
+            none => none.insert(Assembler::new().ok()?),
+        };
+        dynasm!(all; .arch x64; .align 64);
+        let start = all.offset();
+        if start.0 + code.len() > MOST {
+            return None;
+        }
+        all.extend(code);
+        all.commit().ok()?;
+        self.base = all.reader().lock().ptr(AssemblyOffset(0));
+        Some(start)
+    }
 }
 
 /// Runs a program's code on a record, if it has any. Says whether it has.
@@ -55,15 +81,17 @@ pub fn run<R: Real>(running: &mut Running<'_, R>, program: &Program, record: &[u
         code.runs.set(runs.saturating_add(1));
         let is_due = running.books.compile_after.is_some_and(|after| runs >= after);
         return is_due && {
-            code.compiled.get_or_init(|| Compiler::<R>::compile(program, &running.books.operations));
+            let books = &mut *running.books;
+            code.compiled.get_or_init(|| {
+                let made = Compiler::compile(program, &books.operations)?;
+                books.code.add(&made)
+            });
             run(running, program, record, lanes)
         };
     };
-    let Some(compiled) = compiled.as_ref().filter(|_| running.thread.mode.is_plain()) else { return false };
-    let entry: Entry<R> = {
-        // SAFETY: what begins there is such a function.
-        unsafe { std::mem::transmute(compiled.buffer.ptr(compiled.entry)) }
-    };
+    let Some(start) = compiled.filter(|_| running.thread.mode.is_plain()) else { return false };
+    // SAFETY: what begins there is such a function.
+    let entry: Entry<R> = unsafe { std::mem::transmute(running.books.code.base.add(start.0)) };
     let operations = &raw mut running.books.operations;
     let (recent, registers) = (running.process.memory.recent(), running.thread.registers.parts().as_mut_ptr());
     let (record_at, lanes_at) = (record.as_ptr(), lanes.as_mut_ptr());
@@ -106,7 +134,7 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, instr: *c
 }
 
 struct Compiler<'a, R> {
-    asm: Assembler,
+    asm: VecAssembler<X64Relocation>,
     operations: &'a Operations<R>,
     /// Pieces that follow the rest: where the engine takes over, and where it gives back.
     engine: Vec<(DynamicLabel, DynamicLabel, *const Instr)>,
@@ -153,26 +181,25 @@ const NUMBER: usize = 4;
 const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
-    /// Nothing if there is nothing to gain, or no memory.
-    fn compile(program: &Program, operations: &'a Operations<R>) -> Option<Compiled> {
+    /// The code, wherever it may lie; nothing if there is nothing to gain.
+    fn compile(program: &Program, operations: &'a Operations<R>) -> Option<Vec<u8>> {
         let is_worth = |instr: &Instr| matches!(instr, Instr::Doubles(_) | Instr::Singles(_));
         let can_be = operations.routines.are_there() && !program.changes_mode();
         if !can_be || !program.lanes.instrs.iter().any(is_worth) {
             return None;
         }
-        let (asm, record, engine) = (Assembler::new().ok()?, program.record, Vec::new());
+        let (asm, record, engine) = (VecAssembler::new(0), program.record, Vec::new());
         let mut compiler = Compiler { asm, operations, engine, record, is_broken: false };
-        let entry = compiler.asm.offset();
         compiler.enter();
         for instr in &program.lanes.instrs {
             compiler.instr(instr);
-            if compiler.is_broken || compiler.asm.offset().0 > MOST_CODE {
+            if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
                 return None;
             }
         }
         compiler.leave();
         compiler.call_engine();
-        Some(Compiled { buffer: compiler.asm.finalize().ok()?, entry })
+        compiler.asm.finalize().ok()
     }
 
     fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {

@@ -3,6 +3,7 @@
 //! The records come from memory that a broken guest may have scribbled over. Nothing in them is trusted: a record that
 //! cannot be is counted, and the rest of its chunk is skipped.
 
+use crate::compiled;
 use crate::dd::DoubleDouble;
 use crate::findings::{CheckFailure, Findings, Totals};
 use crate::guests::{Guests, Unknown};
@@ -88,6 +89,8 @@ pub(crate) struct Books<R> {
     pub check_failures: Vec<CheckFailure>,
     pub all_causes: bool,
     pub compile_after: Option<u32>,
+    /// Of the blocks that are compiled.
+    pub code: compiled::Memory,
     /// The values of the block being run. No thread needs them longer than that.
     pub frame: Frame,
     pub lanes: Vec<Lane>,
@@ -121,6 +124,7 @@ impl<R: Real> Consumer<R> {
                 check_failures: Vec::new(),
                 all_causes: config.all_causes,
                 compile_after: config.compile_after,
+                code: compiled::Memory::new(),
                 frame: Frame::new(),
                 lanes: Vec::new(),
                 has_fma: is_x86_feature_detected!("fma")

@@ -56,7 +56,12 @@ pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
 
 /// The slots of so many bytes at the address in rax, if that is simple: their page, as `field` has it, into rdx, and into rcx how far behind
 /// its parts they begin.
-pub fn slots(asm: &mut Assembler, field: usize, bytes: usize, slow: DynamicLabel) {
+pub fn slots(
+    asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>,
+    field: usize,
+    bytes: usize,
+    slow: DynamicLabel,
+) {
     let last = PAGE as i32 - bytes as i32;
     dynasm!(asm
         ; .arch x64
