@@ -45,14 +45,14 @@ pub struct Code {
 }
 
 /// The code of all programs.
-pub struct Memory {
+pub struct Arena {
     code: Option<Assembler>,
     base: *const u8,
 }
 
-impl Memory {
-    pub fn new() -> Memory {
-        Memory { code: None, base: std::ptr::null() }
+impl Arena {
+    pub fn new() -> Arena {
+        Arena { code: None, base: std::ptr::null() }
     }
 
     /// Nothing if there is no room.

@@ -5,6 +5,7 @@
 
 use crate::compiled;
 use crate::dd::DoubleDouble;
+use crate::engine;
 use crate::findings::{CheckFailure, Findings, Totals};
 use crate::guests::{Guests, Unknown};
 use crate::lanes::Lane;
@@ -90,7 +91,7 @@ pub(crate) struct Books<R> {
     pub all_causes: bool,
     pub compile_after: Option<u32>,
     /// Of the blocks that are compiled.
-    pub code: compiled::Memory,
+    pub code: compiled::Arena,
     /// The values of the block being run. No thread needs them longer than that.
     pub frame: Frame,
     pub lanes: Vec<Lane>,
@@ -124,12 +125,10 @@ impl<R: Real> Consumer<R> {
                 check_failures: Vec::new(),
                 all_causes: config.all_causes,
                 compile_after: config.compile_after,
-                code: compiled::Memory::new(),
+                code: compiled::Arena::new(),
                 frame: Frame::new(),
                 lanes: Vec::new(),
-                has_fma: is_x86_feature_detected!("fma")
-                    && is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("bmi2"),
+                has_fma: engine::has_fma(),
             },
         }
     }

@@ -10,6 +10,14 @@ use crate::shadow::{GRANULES, Part, Value};
 use crate::trace::{Args, Nodes};
 use fpgrind_ir::{GRANULE, Operator, Type};
 
+/// Has the CPU what the engine is compiled for, beside what all have?
+pub fn has_fma() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+}
+
 /// The bytes at a slot, zeros where the record has fewer. The verifier has seen that it has not.
 #[inline(always)]
 fn logged<const N: usize>(record: &[u8], slot: usize) -> [u8; N] {

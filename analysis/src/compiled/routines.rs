@@ -4,6 +4,7 @@
 
 use super::arithmetic::NUMBERS;
 use super::*;
+use crate::engine;
 use crate::pages::{PAGE, RECENT, Recent, Slots};
 use fpgrind_ir::GRANULE;
 use std::marker::PhantomData;
@@ -37,8 +38,8 @@ impl<R: Real> Routines<R> {
             let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
             Node::example(PLAIN[number % PLAIN.len()], ty)
         });
-        let has_all = is_x86_feature_detected!("fma") && is_x86_feature_detected!("avx2");
-        let made = R::BEYOND_PAIRS.filter(|_| has_all).and_then(|big| Maker::<R>::make(big, tolerated, settles));
+        let made =
+            R::BEYOND_PAIRS.filter(|_| engine::has_fma()).and_then(|big| Maker::<R>::make(big, tolerated, settles));
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
         Routines { table, examples, code: made.map(|(code, _)| code) }
     }
