@@ -82,7 +82,9 @@ pub struct Candidate {
     /// How the CPU rounded when it first went wrong.
     pub mode: Mode,
     pub general: Generaliser,
-    /// Which executions are looked at, when there is no time for all.
+    /// What looking at executions has cost, and which are looked at when there is no time for all.
+    looks_at_fine: Budget,
+    looks_at_wrong: Budget,
     fine: Random,
     wrong: Sampling<256, 64>,
 }
@@ -90,22 +92,18 @@ pub struct Candidate {
 pub struct Sites {
     sites: Vec<Site>,
     numbers: FxHashMap<SiteKey, usize>,
-    /// Executions of all of them, and what looking at them has cost.
-    pub executions: u64,
-    looking: Budget,
     room: Room,
 }
 
-/// Positions of expressions that may be looked at: so many, and then one for so many executions.
-const FREE: u64 = 1 << 24;
+/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well, and then one for so
+/// many executions, or one execution of so many that went well if that is more.
+const FREE: u64 = 1 << 20;
 const EXECUTIONS: u64 = 8;
-/// Executions that went well need fewer looks: so much is free, and then one of so many, or more if it costs less than its share.
-const FREE_IF_FINE: u64 = 1 << 22;
 const SELDOM: u64 = 256;
 
 impl Sites {
     pub fn new(room: Room) -> Sites {
-        Sites { sites: Vec::new(), numbers: FxHashMap::default(), executions: 0, looking: Budget::default(), room }
+        Sites { sites: Vec::new(), numbers: FxHashMap::default(), room }
     }
 
     pub fn number(&mut self, key: SiteKey) -> usize {
@@ -179,7 +177,6 @@ impl Sites {
     ) {
         let site = &mut self.sites[number];
         site.tally.executions += 1;
-        self.executions += 1;
         match &mut site.state {
             State::Good(sampled) => site.tally.keep(node, args, sampled),
             State::Candidate(_) if site.tally.executions < site.tally.next => {}
@@ -193,7 +190,7 @@ impl Sites {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
             let cost = candidate.general.size();
             let on_average = (EXECUTIONS * cost as u64).min(SELDOM);
-            let further = match self.looking.spend(cost, FREE_IF_FINE, 0) {
+            let further = match candidate.looks_at_fine.spend(cost, FREE, 0) {
                 true => 1,
                 false => 1 + candidate.fine.below(2 * on_average),
             };
@@ -208,10 +205,10 @@ impl Sites {
         }
         let site = &mut self.sites[number];
         site.tally.executions += 1;
-        self.executions += 1;
         match &mut site.state {
             State::Candidate(candidate) => {
-                let has_time = self.looking.spend(candidate.general.size(), FREE, self.executions / EXECUTIONS);
+                let (cost, earned) = (candidate.general.size(), site.tally.executions / EXECUTIONS);
+                let has_time = candidate.looks_at_wrong.spend(cost, FREE, earned);
                 candidate.observe(node, verdict, has_time, nodes);
             }
             State::Good(sampled) => {
@@ -224,6 +221,8 @@ impl Sites {
                     correct: Number::from(0.0),
                     mode,
                     general: Generaliser::new(Term::Node(node), nodes, &self.room),
+                    looks_at_fine: Budget::default(),
+                    looks_at_wrong: Budget::default(),
                     fine: Random::default(),
                     wrong: Sampling::default(),
                 });

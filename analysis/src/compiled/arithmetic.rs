@@ -708,7 +708,6 @@ impl<R: Real> Maker<R> {
             ; inc QWORD [r10 + offset_of!(Tally, executions) as i32]
             ; mov [rbx + offset_of!(Operations<R>, nodes.cursor) as i32], rcx
             ; inc QWORD [rbx + offset_of!(Operations<R>, count) as i32]
-            ; inc QWORD [rbx + offset_of!(Operations<R>, sites.executions) as i32]
             ; vmovsd [r11 + real as i32], xmm0
             ; vmovsd [r11 + (real + 8) as i32], xmm1
             ; vmovsd [r11 + (real + 16) as i32], xmm2
