@@ -255,7 +255,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             Instr::Put { first, from } => self.put(*first, from),
             Instr::Drop { first, count } => self.drop(*first, *count),
             Instr::Store { addr, ty, from } => self.store(addr, *ty, from, slow),
-            Instr::StoreDouble { addr, from } => self.store_double(addr, *from, slow),
+            Instr::StoreDouble { addr, from } => self.store(addr, Type::F64, &[*from, 0], slow),
             _ => false,
         };
         if is_known {

@@ -437,8 +437,7 @@ impl<R: Real> Maker<R> {
 
     /// As of doubles, the native result into xmm3 as well.
     fn errors_of_singles(&mut self, operator: Operator, slow: DynamicLabel) {
-        let tolerated = offset_of!(Operations<R>, tolerated) as i32;
-        let [known, fine] = self.labels();
+        let [known] = self.labels();
         let args = &[A, B, C][..operator.arity()];
         self.check_tie(0, slow);
         for (to, arg) in (4..).zip(args) {
@@ -465,29 +464,13 @@ impl<R: Real> Maker<R> {
             ; vmovd r8d, xmm3
             ; vmovd ecx, xmm7
             ; vmovd r9d, xmm4
-            // Of one sign, so that distances are differences.
-            ; mov eax, r8d
-            ; mov r11d, r9d
-            ; xor eax, ecx
-            ; xor r11d, ecx
-            ; or eax, r11d
-            ; js =>slow
-            ; sub r9d, ecx
-            ; mov eax, r9d
-            ; neg eax
-            ; cmovns r9d, eax
-            ; cmp r9, [rbx + tolerated]
-            ; ja =>slow
-            ; mov [rsp - LOCAL], r9
-            ; sub r8d, ecx
-            ; mov eax, r8d
-            ; neg eax
-            ; cmovns r8d, eax
-            ; cmp r8, [rbx + tolerated]
-            ; jbe =>fine
-            ; cmp BYTE [rbx + offset_of!(Operations<R>, strays.wanted) as i32], 0
-            ; jne =>slow
-            ; =>fine
+            ; movsxd r8, r8d
+            ; movsxd rcx, ecx
+            ; movsxd r9, r9d
+        );
+        self.distances(Type::F32, slow);
+        dynasm!(self.asm
+            ; .arch x64
             // Without what may have been beside it.
             ; vmovd eax, xmm3
             ; vmovq xmm3, rax
@@ -496,18 +479,10 @@ impl<R: Real> Maker<R> {
 
     /// As of doubles, but that doubts are left to the engine: they are rare.
     fn check_doubt_of_singles(&mut self, slow: DynamicLabel) {
-        let [doubtful, fine] = self.labels();
-        let half = (self.tolerated / 2).min(1 << 20);
-        let limit = self.number(half as f64 * ULP_OF_SINGLES);
-        self.magnitude(5, 0);
+        let [fine] = self.labels();
+        self.check_little_doubt(ULP_OF_SINGLES, fine);
         dynasm!(self.asm
             ; .arch x64
-            ; cmp QWORD [rsp - LOCAL], half as i32
-            ; jae =>doubtful
-            ; vmulsd xmm6, xmm5, [=>limit]
-            ; vucomisd xmm6, xmm2
-            ; ja =>fine
-            ; =>doubtful
             // Nothing is in doubt about what is exact.
             ; vxorpd xmm7, xmm7, xmm7
             ; vucomisd xmm2, xmm7
@@ -519,13 +494,16 @@ impl<R: Real> Maker<R> {
 
     /// Total error into r8, local error onto the stack; it must be within what is tolerated.
     fn errors(&mut self, slow: DynamicLabel) {
+        dynasm!(self.asm; .arch x64; vmovq r8, xmm3; vmovq rcx, xmm0; vmovq r9, xmm4);
+        self.distances(Type::F64, slow);
+    }
+
+    /// The same of the bits of the native result in r8, of that on rounded arguments in r9, and of the right one in rcx.
+    fn distances(&mut self, ty: Type, slow: DynamicLabel) {
         let tolerated = offset_of!(Operations<R>, tolerated) as i32;
         let [fine] = self.labels();
         dynasm!(self.asm
             ; .arch x64
-            ; vmovq r8, xmm3
-            ; vmovq rcx, xmm0
-            ; vmovq r9, xmm4
             // Of one sign, so that distances are differences.
             ; mov rax, r8
             ; mov r11, r9
@@ -546,22 +524,24 @@ impl<R: Real> Maker<R> {
             ; cmovns r8, rax
             ; cmp r8, [rbx + tolerated]
             ; jbe =>fine
+        );
+        if ty == Type::F64 {
             // It may be NaN.
-            ; vucomisd xmm3, xmm3
-            ; jp =>slow
+            dynasm!(self.asm; .arch x64; vucomisd xmm3, xmm3; jp =>slow);
+        }
+        dynasm!(self.asm
+            ; .arch x64
             ; cmp BYTE [rbx + offset_of!(Operations<R>, strays.wanted) as i32], 0
             ; jne =>slow
             ; =>fine
         );
     }
 
-    /// The local error must be tolerable beyond doubt, or the doubt one that passes.
-    fn check_doubt(&mut self, slow: DynamicLabel) {
-        let tolerated = offset_of!(Operations<R>, tolerated) as i32;
-        let [doubtful, not_zero, unsettled, fine] = self.labels();
-        // Errors and doubts of half of what is tolerated are less together.
+    /// Goes to `fine` if local error and doubt are less than half of what is tolerated each. The magnitude goes into xmm5.
+    fn check_little_doubt(&mut self, ulp: f64, fine: DynamicLabel) {
+        let [doubtful] = self.labels();
         let half = (self.tolerated / 2).min(1 << 20);
-        let limit = self.number(half as f64 * ULP);
+        let limit = self.number(half as f64 * ulp);
         self.magnitude(5, 0);
         dynasm!(self.asm
             ; .arch x64
@@ -571,6 +551,16 @@ impl<R: Real> Maker<R> {
             ; vucomisd xmm6, xmm2
             ; ja =>fine
             ; =>doubtful
+        );
+    }
+
+    /// The local error must be tolerable beyond doubt, or the doubt one that passes.
+    fn check_doubt(&mut self, slow: DynamicLabel) {
+        let tolerated = offset_of!(Operations<R>, tolerated) as i32;
+        let [not_zero, unsettled, fine] = self.labels();
+        self.check_little_doubt(ULP, fine);
+        dynasm!(self.asm
+            ; .arch x64
             ; vxorpd xmm7, xmm7, xmm7
             ; vucomisd xmm0, xmm7
             ; jp =>slow

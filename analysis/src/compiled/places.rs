@@ -93,12 +93,6 @@ impl<R: Real> Compiler<'_, R> {
     pub fn load(&mut self, addr: &Address, input: &Input, slow: DynamicLabel) -> bool {
         self.address(addr);
         slots(&mut self.asm, offset_of!(Recent, readable), input.bytes as usize, slow);
-        dynasm!(self.asm
-            ; .arch x64
-            ; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0
-            ; jne =>slow
-            ; lea r9, [rdx + rcx + offset_of!(Slots, parts) as i32]
-        );
         self.take(input, slow);
         true
     }
@@ -234,25 +228,6 @@ impl<R: Real> Compiler<'_, R> {
         true
     }
 
-    pub fn store_double(&mut self, addr: &Address, from: Number, slow: DynamicLabel) -> bool {
-        self.address(addr);
-        slots(&mut self.asm, offset_of!(Recent, writable), 8, slow);
-        let parts = offset_of!(Slots, parts) as i32;
-        dynasm!(self.asm
-            ; .arch x64
-            ; test rdx, rdx
-            ; jz =>slow
-            ; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0
-            ; jne =>slow
-            ; mov BYTE [rdx + offset_of!(Slots, is_used) as i32], 1
-            ; mov DWORD [rdx + rcx + (parts + PART as i32)], NONE
-        );
-        self.copy_part(from, |compiler, word| {
-            dynasm!(compiler.asm; .arch x64; mov [rdx + rcx + (parts + word)], eax);
-        });
-        true
-    }
-
     /// A part goes by words, as it came.
     fn copy_part(&mut self, from: Number, mut store_eax: impl FnMut(&mut Self, i32)) {
         for word in (0..PART).step_by(4) {
@@ -264,17 +239,8 @@ impl<R: Real> Compiler<'_, R> {
     pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) -> bool {
         self.address(addr);
         slots(&mut self.asm, offset_of!(Recent, writable), ty.bytes(), slow);
-        let parts = offset_of!(Slots, parts) as i32;
-        dynasm!(self.asm
-            ; .arch x64
-            ; test rdx, rdx
-            ; jz =>slow
-            ; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0
-            ; jne =>slow
-        );
         // Those that would be torn apart, and what is not worth a slot, are for the engine: before anything is changed.
-        let granules = || (0..ty.granules()).zip(from).filter(|(_, from)| **from != 0);
-        for (granule, from) in granules() {
+        for (granule, from) in (0..ty.granules()).zip(from).filter(|(_, from)| **from != 0) {
             let part = lane(*from, LANE_PART as usize);
             if granule + 1 == ty.granules() {
                 let [whole] = self.labels();
@@ -294,17 +260,13 @@ impl<R: Real> Compiler<'_, R> {
                 dynasm!(self.asm; .arch x64; cmp DWORD [r13 + part], CONSTANT; je =>slow);
             }
         }
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov BYTE [rdx + offset_of!(Slots, is_used) as i32], 1
-            ; lea rdx, [rdx + rcx + parts]
-        );
-        for granule in 0..ty.granules() {
+        dynasm!(self.asm; .arch x64; mov BYTE [rdx + offset_of!(Slots, is_used) as i32], 1);
+        for (granule, from) in (0..ty.granules()).zip(from) {
             let at = (granule * PART) as i32;
-            match from[granule] {
-                0 => dynasm!(self.asm; .arch x64; mov DWORD [rdx + at], NONE),
+            match *from {
+                0 => dynasm!(self.asm; .arch x64; mov DWORD [r9 + at], NONE),
                 from => self.copy_part(from, |compiler, word| {
-                    dynasm!(compiler.asm; .arch x64; mov [rdx + at + word], eax);
+                    dynasm!(compiler.asm; .arch x64; mov [r9 + at + word], eax);
                 }),
             }
         }

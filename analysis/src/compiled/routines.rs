@@ -55,8 +55,8 @@ pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
     (node + offset_of!(Node<R>, operator)) as i32
 }
 
-/// The slots of so many bytes at the address in rax, if that is simple: their page, as `field` has it, into rdx, and into rcx how far behind
-/// its parts they begin.
+/// The slots of so many bytes at the address in rax, if that is simple: their page, as `field` has it, into rdx, and where their parts begin
+/// into r9.
 pub fn slots(
     asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>,
     field: usize,
@@ -81,8 +81,13 @@ pub fn slots(
         ; mov rdx, [r14 + rdx + field as i32]
         // A slot is as many times as long as what it speaks of.
         ; lea ecx, [rcx + 2 * rcx]
+        ; lea r9, [rdx + rcx + offset_of!(Slots, parts) as i32]
     );
     const { assert!(PART == 3 * GRANULE) };
+    if field == offset_of!(Recent, writable) {
+        dynasm!(asm; .arch x64; test rdx, rdx; jz =>slow);
+    }
+    dynasm!(asm; .arch x64; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0; jne =>slow);
 }
 
 pub struct Maker<R> {
@@ -109,8 +114,8 @@ impl<R: Real> Maker<R> {
             match number {
                 LOAD => maker.load(big, slow),
                 FILL => maker.fill(big, slow),
-                READY => maker.ready(big, slow),
-                READY_SINGLE => maker.ready_single(big, slow),
+                READY => maker.ready(Type::F64, big, slow),
+                READY_SINGLE => maker.ready(Type::F32, big, slow),
                 _ if number < PLAIN.len() => maker.operation(PLAIN[number], Type::F64, big, slow),
                 _ => maker.operation(PLAIN[number - PLAIN.len()], Type::F32, big, slow),
             }
@@ -155,12 +160,6 @@ impl<R: Real> Maker<R> {
     /// The double in r8, whose address is in rax, becomes the lane at rdi.
     fn load(&mut self, big: usize, slow: DynamicLabel) {
         slots(&mut self.asm, offset_of!(Recent, readable), 8, slow);
-        dynasm!(self.asm
-            ; .arch x64
-            ; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0
-            ; jne =>slow
-            ; lea r9, [rdx + rcx + offset_of!(Slots, parts) as i32]
-        );
         self.fill(big, slow);
     }
 
@@ -173,6 +172,7 @@ impl<R: Real> Maker<R> {
             ; mov ecx, [BYTE r9 + NUMBER as i8]
             ; cmp eax, SHADOW
             ; je =>shadow
+            ; mov rdx, r8
             ; mov esi, slot_code(Slot::Data(Type::F64)) as i32
             ; test eax, eax
             ; jz =>leaf
@@ -187,7 +187,7 @@ impl<R: Real> Maker<R> {
             ; cmp rdx, r8
             ; jne =>slow
         );
-        self.check_magic(slow);
+        self.check_magic(Type::F64, slow);
         dynasm!(self.asm
             ; .arch x64
             ; =>leaf
@@ -195,8 +195,8 @@ impl<R: Real> Maker<R> {
             ; mov [BYTE rdi + LANE_NUMBER], r8d
             // Nothing is zero, and constants are one.
             ; mov [BYTE rdi + LANE_WIDE], al
+            ; mov [BYTE rdi + LANE_BITS], r8
         );
-        dynasm!(self.asm; .arch x64; mov [BYTE rdi + LANE_BITS], r8; mov rdx, r8);
         self.set_leaf();
         dynasm!(self.asm; .arch x64; =>shadow);
         self.find_shadow(Type::F64, slow);
@@ -210,75 +210,54 @@ impl<R: Real> Maker<R> {
         self.set_shadow(big, slow);
     }
 
-    /// What the lane at rdi has becomes ready to be an argument.
-    fn ready(&mut self, big: usize, slow: DynamicLabel) {
+    /// The float of a type that the lane at rdi begins with becomes ready to be an argument.
+    fn ready(&mut self, ty: Type, big: usize, slow: DynamicLabel) {
         let [shadow, leaf] = self.labels();
+        let is_single = ty == Type::F32;
+        match is_single {
+            true => dynasm!(self.asm; .arch x64; mov r8d, [BYTE rdi + LANE_BITS]),
+            false => dynasm!(self.asm; .arch x64; mov r8, [BYTE rdi + LANE_BITS]),
+        }
         dynasm!(self.asm
             ; .arch x64
-            ; mov r8, [BYTE rdi + LANE_BITS]
             ; mov eax, [BYTE rdi + LANE_PART]
             ; mov ecx, [BYTE rdi + LANE_NUMBER]
             ; cmp eax, SHADOW
             ; je =>shadow
-            ; mov esi, slot_code(Slot::Data(Type::F64)) as i32
-            ; test eax, eax
-            ; jz =>leaf
-            ; cmp eax, CONSTANT
-            ; jne =>slow
-            ; cmp BYTE [BYTE rdi + LANE_WIDE], 0
-            ; je =>slow
-        );
-        self.check_magic(slow);
-        dynasm!(self.asm; .arch x64; =>leaf; mov rdx, r8);
-        self.set_leaf();
-        dynasm!(self.asm; .arch x64; =>shadow);
-        self.find_shadow(Type::F64, slow);
-        self.set_shadow(big, slow);
-    }
-
-    /// The same of a single.
-    fn ready_single(&mut self, big: usize, slow: DynamicLabel) {
-        let [shadow, leaf] = self.labels();
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov r8d, [BYTE rdi + LANE_BITS]
-            ; mov eax, [BYTE rdi + LANE_PART]
-            ; mov ecx, [BYTE rdi + LANE_NUMBER]
-            ; cmp eax, SHADOW
-            ; je =>shadow
-            ; vmovd xmm0, r8d
-            ; vcvtss2sd xmm0, xmm0, xmm0
-            ; vmovq r9, xmm0
-            ; mov esi, slot_code(Slot::Data(Type::F32)) as i32
-            ; test eax, eax
-            ; jz =>leaf
-            ; cmp eax, CONSTANT
-            ; jne =>slow
-            ; mov rdx, r9
-            ; btr rdx, 63
-            ; mov rsi, QWORD magic::LEAST.to_bits() as i64
-            ; cmp rdx, rsi
-            ; jae =>slow
-            ; mov esi, slot_code(Slot::Number(Type::F32)) as i32
-            ; =>leaf
-            ; mov rdx, r9
-        );
-        self.set_leaf();
-        dynasm!(self.asm; .arch x64; =>shadow);
-        self.find_shadow(Type::F32, slow);
-        self.set_shadow(big, slow);
-    }
-
-    /// The constant in r8 must be no magic number. How it is kept goes into esi.
-    fn check_magic(&mut self, slow: DynamicLabel) {
-        dynasm!(self.asm
-            ; .arch x64
             ; mov rdx, r8
-            ; btr rdx, 63
+        );
+        if is_single {
+            dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq rdx, xmm0);
+        }
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov esi, slot_code(Slot::Data(ty)) as i32
+            ; test eax, eax
+            ; jz =>leaf
+            ; cmp eax, CONSTANT
+            ; jne =>slow
+        );
+        if !is_single {
+            dynasm!(self.asm; .arch x64; cmp BYTE [BYTE rdi + LANE_WIDE], 0; je =>slow);
+        }
+        self.check_magic(ty, slow);
+        dynasm!(self.asm; .arch x64; =>leaf);
+        self.set_leaf();
+        dynasm!(self.asm; .arch x64; =>shadow);
+        self.find_shadow(ty, slow);
+        self.set_shadow(big, slow);
+    }
+
+    /// The constant of a type, which is the double in rdx, must be no magic number. How it is kept goes into esi.
+    fn check_magic(&mut self, ty: Type, slow: DynamicLabel) {
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov r9, rdx
+            ; btr r9, 63
             ; mov rsi, QWORD magic::LEAST.to_bits() as i64
-            ; cmp rdx, rsi
+            ; cmp r9, rsi
             ; jae =>slow
-            ; mov esi, slot_code(Slot::Number(Type::F64)) as i32
+            ; mov esi, slot_code(Slot::Number(ty)) as i32
         );
     }
 
