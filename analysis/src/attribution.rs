@@ -104,7 +104,7 @@ impl<R: Real> View<'_, R> {
     fn real(&self, term: Term) -> Mpfr {
         match term {
             Term::Leaf(leaf) => Mpfr::exactly(PRECISION, Number::new(leaf.ty, leaf.bits())),
-            Term::Node(node) => self.nodes[node].real.to_mpfr(PRECISION),
+            Term::Node(node) => self.nodes[node].real().to_mpfr(PRECISION),
         }
     }
 

@@ -5,7 +5,7 @@
 //! does not know how to do is left to the engine's own instruction, so that the code adds speed and no meaning.
 //!
 //! While it runs, these registers stay what they are: rbx the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
-//! r15 what is known of the thread's registers, rbp the [`Call`].
+//! r15 what is known of the thread's registers; rbp is where the next node will be.
 
 #[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod arithmetic;
@@ -13,9 +13,11 @@ mod places;
 mod routines;
 
 pub use routines::Routines;
-use routines::{READY, READY_SINGLE, number_of};
+use routines::{ENGINE, READY, READY_SINGLE, find_room, number_of};
 
-use crate::lanes::{Instr, Lane, Number, Plain};
+use crate::dd::DoubleDouble;
+use crate::lanes::{Facts, Instr, Lane, Number, Plain};
+use crate::location::LocationId;
 use crate::magic;
 use crate::operation::Operations;
 use crate::program::Program;
@@ -31,6 +33,7 @@ use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::null;
 
 /// Bytes of code that a block may have, and that there may be in all: blocks that come later are interpreted.
 const MOST_OF_A_BLOCK: usize = 1 << 18;
@@ -40,8 +43,13 @@ const MOST: usize = 1 << 26;
 #[derive(Default)]
 pub struct Code {
     runs: Cell<u32>,
+    compiled: OnceCell<Option<Compiled>>,
+}
+
+struct Compiled {
     /// Where among all code.
-    compiled: OnceCell<Option<AssemblyOffset>>,
+    at: AssemblyOffset,
+    _work: Vec<Box<Work>>,
 }
 
 /// The code of all programs.
@@ -83,62 +91,74 @@ pub fn run<R: Real>(running: &mut Running<'_, R>, program: &Program, record: &[u
         return is_due && {
             let books = &mut *running.books;
             code.compiled.get_or_init(|| {
-                let made = Compiler::compile(program, &books.operations)?;
-                books.code.add(&made)
+                let (code, work) = Compiler::compile(program, &books.operations)?;
+                Some(Compiled { at: books.code.add(&code)?, _work: work })
             });
             run(running, program, record, lanes)
         };
     };
-    let Some(start) = compiled.filter(|_| running.thread.mode.is_plain()) else { return false };
+    let is_common = running.thread.mode.is_plain() && !running.books.operations.strays.wanted;
+    let Some(start) = compiled.as_ref().filter(|_| is_common) else { return false };
     // SAFETY: what begins there is such a function.
-    let entry: Entry<R> = unsafe { std::mem::transmute(running.books.code.base.add(start.0)) };
+    let entry: Entry<R> = unsafe { std::mem::transmute(running.books.code.base.add(start.at.0)) };
     let operations = &raw mut running.books.operations;
     let (recent, registers) = (running.process.memory.recent(), running.thread.registers.parts().as_mut_ptr());
     let (record_at, lanes_at) = (record.as_ptr(), lanes.as_mut_ptr());
-    let mut call = Call { running, program, record, lanes, panic: None };
+    let mut call = Call { running, lanes, panic: None };
     // SAFETY: the code was made for this program, whose records are that long, and reads and writes what the call borrows.
-    unsafe { entry(operations, record_at, lanes_at, recent.cast(), registers.cast(), (&raw mut call).cast()) };
+    unsafe {
+        (*operations).routines.call = (&raw mut call).cast();
+        entry(operations, record_at, lanes_at, recent.cast(), registers.cast());
+    }
     if let Some(panic) = call.panic {
         resume_unwind(panic);
     }
     true
 }
 
-type Entry<R> = unsafe extern "sysv64" fn(
-    *mut Operations<R>,
-    *const u8,
-    *mut Lane,
-    *const u8,
-    *mut u8,
-    *mut Call<'static, 'static, R>,
-);
+type Entry<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut Lane, *const u8, *mut u8);
+
+/// What code has to do, and has the engine do if it is out of the ordinary.
+pub struct Work {
+    instr: *const Instr,
+    program: *const Program,
+    /// Of an operation.
+    tally: *const Tally,
+    at: LocationId,
+}
 
 /// What the engine needs to execute an instruction.
 struct Call<'a, 'b, R> {
     running: &'a mut Running<'b, R>,
-    program: &'a Program,
-    record: &'a [u8],
     lanes: &'a mut [Lane],
     /// It cannot go through code of ours: it waits here until that has returned.
     panic: Option<Box<dyn Any + Send>>,
 }
 
-unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, instr: *const Instr) {
-    // SAFETY: the code was called with the one, and made with the other, which lives as long as it does.
-    let (call, instr) = unsafe { (&mut *call, &*instr) };
-    let Call { running, program, record, lanes, panic } = call;
+unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *const Work, record: *const u8) {
+    // SAFETY: the code was called with the one, and made with the other, which lives as long as it does, and so do what it points to.
+    let (call, instr, program) = unsafe { (&mut *call, &*(*work).instr, &*(*work).program) };
+    // SAFETY: records of the program are that long.
+    let record = unsafe { std::slice::from_raw_parts(record, program.record) };
+    let Call { running, lanes, panic } = call;
     if panic.is_none() {
+        let before = running.books.operations.nodes.base;
         let done = catch_unwind(AssertUnwindSafe(|| running.execute_with_fma(instr, program, record, lanes)));
         *panic = done.err();
+        let nodes = &running.books.operations.nodes;
+        if nodes.base != before {
+            lanes.iter_mut().for_each(|lane| lane.point_again(nodes));
+        }
     }
 }
 
 struct Compiler<'a, R> {
     asm: VecAssembler<X64Relocation>,
     operations: &'a Operations<R>,
+    program: &'a Program,
     /// Pieces that follow the rest: where the engine takes over, and where it gives back.
-    engine: Vec<(DynamicLabel, DynamicLabel, *const Instr)>,
-    record: usize,
+    engine: Vec<(DynamicLabel, DynamicLabel, *const Work)>,
+    work: Vec<Box<Work>>,
     /// An instruction reads beyond the record: no code for that.
     is_broken: bool,
 }
@@ -162,16 +182,23 @@ fn slot_code(slot: Slot) -> i16 {
 const LANE_BITS: i8 = offset_of!(Lane, bits) as i8;
 const LANE_PART: i8 = offset_of!(Lane, part) as i8;
 const LANE_WIDE: i8 = offset_of!(Lane, wide) as i8;
-const LANE_IS_PLAIN: i8 = offset_of!(Lane, is_plain) as i8;
-const LANE_HI: i8 = offset_of!(Lane, float.real.hi) as i8;
-const LANE_LO: i8 = offset_of!(Lane, float.real.lo) as i8;
-const LANE_ERR: i8 = offset_of!(Lane, float.real.err) as i8;
-const LANE_ULPS: i8 = offset_of!(Lane, float.ulps) as i8;
-const LANE_INFLUENCES: i8 = offset_of!(Lane, float.influences) as i8;
-const LANE_SLOT: i8 = offset_of!(Lane, float.slot) as i8;
-const LANE_WORD: i8 = offset_of!(Lane, float.word) as i8;
+const LANE_SLOT: i8 = offset_of!(Lane, slot) as i8;
+const LANE_WORD: i8 = offset_of!(Lane, word) as i8;
+const LANE_FACTS: i8 = offset_of!(Lane, facts) as i8;
 const LANE_NUMBER: i8 = LANE_PART + NUMBER as i8;
 const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize && size_of::<Option<Type>>() == 1);
+
+/// What four bytes of a lane say of an argument that is ready: whether it is wide, that it is ready, and how it is kept.
+fn ready(slot: Slot, wide: bool) -> i32 {
+    const {
+        let wide = offset_of!(Lane, wide);
+        assert!(offset_of!(Lane, is_plain) == wide + 1 && offset_of!(Lane, slot) == wide + 2);
+        // Nodes begin with what is known of arguments.
+        assert!(offset_of!(Node<DoubleDouble>, kept) == 0);
+        assert!(offset_of!(Node<DoubleDouble>, influences) == offset_of!(Facts, influences));
+    };
+    wide as i32 | 1 << 8 | (slot_code(slot) as i32) << 16
+}
 
 /// The kinds of parts, and where they say of what, as bytes have it.
 const NONE: i32 = 0;
@@ -181,15 +208,15 @@ const NUMBER: usize = 4;
 const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
-    /// The code, wherever it may lie; nothing if there is nothing to gain.
-    fn compile(program: &Program, operations: &'a Operations<R>) -> Option<Vec<u8>> {
+    /// The code, wherever it may lie, and what it has to do; nothing if there is nothing to gain.
+    fn compile(program: &'a Program, operations: &'a Operations<R>) -> Option<(Vec<u8>, Vec<Box<Work>>)> {
         let is_worth = |instr: &Instr| matches!(instr, Instr::Doubles(_) | Instr::Singles(_));
         let can_be = operations.routines.are_there() && !program.changes_mode();
         if !can_be || !program.lanes.instrs.iter().any(is_worth) {
             return None;
         }
-        let (asm, record, engine) = (VecAssembler::new(0), program.record, Vec::new());
-        let mut compiler = Compiler { asm, operations, engine, record, is_broken: false };
+        let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::new());
+        let mut compiler = Compiler { asm, operations, program, engine, work, is_broken: false };
         compiler.enter();
         for instr in &program.lanes.instrs {
             compiler.instr(instr);
@@ -199,7 +226,7 @@ impl<'a, R: Real> Compiler<'a, R> {
         }
         compiler.leave();
         compiler.call_engine();
-        compiler.asm.finalize().ok()
+        Some((compiler.asm.finalize().ok()?, compiler.work))
     }
 
     fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
@@ -221,8 +248,8 @@ impl<'a, R: Real> Compiler<'a, R> {
             ; mov r13, rdx
             ; mov r14, rcx
             ; mov r15, r8
-            ; mov rbp, r9
         );
+        find_room::<R>(&mut self.asm);
     }
 
     fn leave(&mut self) {
@@ -240,16 +267,22 @@ impl<'a, R: Real> Compiler<'a, R> {
     }
 
     fn instr(&mut self, instr: &Instr) {
-        let [slow] = self.labels();
+        let (tally, at): (*const Tally, _) = match instr {
+            Instr::Doubles(plain) | Instr::Singles(plain) => (self.operations.sites.tally(plain.site), plain.at),
+            _ => (null(), LocationId(0)),
+        };
+        self.work.push(Box::new(Work { instr, program: self.program, tally, at }));
+        let work: *const Work = &**self.work.last().unwrap_or_else(|| unreachable!("one was pushed"));
+        let [slow, back] = self.labels();
         let is_known = match instr {
-            Instr::Doubles(plain) => self.operation(plain, Type::F64, slow),
-            Instr::Singles(plain) => self.operation(plain, Type::F32, slow),
-            Instr::LoadDouble(addr, input) => self.load_double(addr, input, slow),
+            Instr::Doubles(plain) => self.operation(plain, Type::F64, work),
+            Instr::Singles(plain) => self.operation(plain, Type::F32, work),
+            Instr::LoadDouble(addr, input) => self.load_double(addr, input, work),
+            Instr::LiveDouble(first, input) => self.live_double(*first, input, work),
+            Instr::Double(lane) => self.ready(*lane, READY, work),
+            Instr::Single(lane) => self.ready(*lane, READY_SINGLE, work),
             Instr::Load(addr, input) => self.load(addr, input, slow),
             Instr::Live(first, input) => self.live(*first, input, slow),
-            Instr::LiveDouble(first, input) => self.live_double(*first, input, slow),
-            Instr::Double(lane) => self.ready(*lane, READY, slow),
-            Instr::Single(lane) => self.ready(*lane, READY_SINGLE, slow),
             Instr::Const { bits, wide, to } => self.constant(*bits, *wide, *to),
             Instr::Fresh(input) => self.fresh(input),
             Instr::Put { first, from } => self.put(*first, from),
@@ -259,54 +292,40 @@ impl<'a, R: Real> Compiler<'a, R> {
             _ => false,
         };
         if is_known {
-            let [back] = self.labels();
             dynasm!(self.asm; .arch x64; =>back);
-            self.engine.push((slow, back, instr));
+            self.engine.push((slow, back, work));
         } else {
             dynasm!(self.asm; .arch x64; =>slow);
-            self.call(instr);
+            self.call_routine(ENGINE, work);
         }
     }
 
-    fn call(&mut self, instr: *const Instr) {
-        let function: unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Instr) = execute::<R>;
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov rdi, rbp
-            ; mov rsi, QWORD instr as i64
-            ; mov rax, QWORD function as usize as i64
-            ; call rax
-        );
-    }
-
     fn call_engine(&mut self) {
-        for (slow, back, instr) in std::mem::take(&mut self.engine) {
+        for (slow, back, work) in std::mem::take(&mut self.engine) {
             dynasm!(self.asm; .arch x64; =>slow);
-            self.call(instr);
+            self.call_routine(ENGINE, work);
             dynasm!(self.asm; .arch x64; jmp =>back);
         }
     }
 
-    /// Calls a routine that goes on here if it was the common case.
-    fn call_routine(&mut self, number: usize, slow: DynamicLabel) {
+    /// Calls a routine, which goes on here.
+    fn call_routine(&mut self, number: usize, work: *const Work) {
         let at = offset_of!(Operations<R>, routines.table) + number * size_of::<*const u8>();
-        dynasm!(self.asm; .arch x64; call QWORD [rbx + at as i32]; jc =>slow);
+        dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64; call QWORD [rbx + at as i32]);
     }
 
-    fn operation(&mut self, plain: &Plain, ty: Type, slow: DynamicLabel) -> bool {
-        let tally: *const Tally = self.operations.sites.tally(plain.site);
+    fn operation(&mut self, plain: &Plain, ty: Type, work: *const Work) -> bool {
         let [a, b, c] = plain.args;
         dynasm!(self.asm
             ; .arch x64
             ; lea rdi, [r13 + lane(a, 0)]
             ; lea rsi, [r13 + lane(b, 0)]
             ; lea rdx, [r13 + lane(plain.to, 0)]
-            ; mov r10, QWORD tally as i64
         );
         if plain.operator.arity() == 3 {
-            dynasm!(self.asm; .arch x64; lea r11, [r13 + lane(c, 0)]);
+            dynasm!(self.asm; .arch x64; lea r10, [r13 + lane(c, 0)]);
         }
-        self.call_routine(number_of(plain.operator, ty), slow);
+        self.call_routine(number_of(plain.operator, ty), work);
         true
     }
 }

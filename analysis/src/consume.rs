@@ -76,7 +76,7 @@ impl Analysis {
 
 pub(crate) struct Consumer<R> {
     pub(crate) guests: Guests,
-    programs: FxHashMap<u32, Program>,
+    programs: FxHashMap<u32, Box<Program>>,
     pub(crate) books: Books<R>,
 }
 
@@ -197,7 +197,7 @@ impl<R: Real> Consumer<R> {
         let locate = |pc| locations.number(mappings.instruction(pc));
         match Program::new(block, locate, &mut operations.sites, spots) {
             Some(program) if ![log::OUTPUT, log::BYTES, log::GAP].contains(&number) => {
-                self.programs.insert(number, program);
+                self.programs.insert(number, Box::new(program));
                 Ok(())
             }
             _ => Err(Unknown),
@@ -233,7 +233,7 @@ impl<R: Real> Consumer<R> {
 }
 
 /// Runs the record at the start of `bytes`; its length, or nothing if it cannot be one.
-fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>, bytes: &[u8]) -> Option<usize> {
+fn record<R: Real>(programs: &FxHashMap<u32, Box<Program>>, running: &mut Running<R>, bytes: &[u8]) -> Option<usize> {
     let number = log::u32_at(bytes, 0)?;
     if number == log::OUTPUT {
         let (output, length) = Output::decode(bytes)?;
@@ -263,5 +263,5 @@ fn record<R: Real>(programs: &FxHashMap<u32, Program>, running: &mut Running<R>,
 
 fn shadow<R: Real>(node: Handle, nodes: &Nodes<R>) -> Shadow {
     let node = &nodes[node];
-    Shadow { native: node.bits(), rounded: node.rounded(), bits: error::bits(node.ulps) }
+    Shadow { native: node.bits(), rounded: node.rounded(), bits: error::bits(node.ulps()) }
 }

@@ -9,7 +9,8 @@ use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::mpfr::Mpfr;
 use crate::number::Number;
-use crate::pair::{LITTLE, Pair, SLACK, U, is_safe};
+use crate::offset::{DISTANCE, Offset};
+use crate::pair::{LITTLE, Pair, SLACK, U, is_safe, two_sum};
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
@@ -18,7 +19,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct DoubleDouble {
-    /// The double next to the sum, and the rest.
+    /// The double next to the sum, and the rest; or a native value, and how far the number is from it (`offset.rs`), which is how nodes keep it.
     hi: f64,
     lo: f64,
     /// The number is within that distance.
@@ -289,8 +290,56 @@ impl Real for DoubleDouble {
     const BEYOND_PAIRS: Option<usize> = Some(std::mem::offset_of!(DoubleDouble, big));
 
     #[inline(always)]
+    fn offset_from(self, native: f64) -> DoubleDouble {
+        if self.hi == native || self.big.is_some() {
+            return self;
+        }
+        let (above, lost) = two_sum(self.hi, -native);
+        let (by, lost_too) = two_sum(above, self.lo);
+        let lost = lost.abs() + lost_too.abs();
+        // The doubles know better what is far away, and what they know exactly.
+        let is_near = self.err > 0.0 && by.abs() * DISTANCE <= self.hi.abs();
+        let is_known = self.err < f64::INFINITY && (lost == 0.0 || is_near);
+        if is_known { DoubleDouble::new(native, by, (self.err + lost) * SLACK) } else { self }
+    }
+
+    #[inline(always)]
+    fn is_offset_from(&self, native: f64) -> bool {
+        self.hi == native && self.is_within_doubles()
+    }
+
+    #[inline(always)]
+    fn offset(&self) -> Offset {
+        Offset { by: self.lo, err: self.err }
+    }
+
+    #[inline(always)]
+    fn of_offset(native: f64, Offset { by, err }: Offset) -> Option<DoubleDouble> {
+        Some(DoubleDouble::new(native, by, err))
+    }
+
+    #[inline(always)]
+    fn normal(&self) -> Option<DoubleDouble> {
+        if self.hi + self.lo == self.hi || self.lo == 0.0 {
+            return None;
+        }
+        let (hi, lo) = two_sum(self.hi, self.lo);
+        Some(DoubleDouble::new(hi, lo, self.err))
+    }
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.big = None;
+    }
+
+    #[inline(always)]
     fn as_pair(&self) -> Option<Pair> {
         self.is_within_doubles().then(|| self.pair())
+    }
+
+    #[inline(always)]
+    fn is_within_pairs(&self) -> bool {
+        self.is_within_doubles()
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 
 use crate::influence::Influences;
 use crate::location::LocationId;
-use crate::pair::Pair;
+use crate::offset::Offset;
 use crate::program::{self, Index, Step};
 use crate::registers::Registers;
 use crate::shadow::{GRANULES, Part};
@@ -23,38 +23,37 @@ const NOTHING: Number = 0;
 
 /// The bytes from some granule of a value on, eight if it has as many, and what is known about the float that begins there.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Lane {
     pub bits: u64,
     pub part: Part,
     /// If it begins with a constant: so does the granule that follows.
     pub wide: bool,
-    /// Is `float` about it?
+    /// Is it a double or a single with nothing special about it, ready to be an argument? Then the rest is about it.
     pub is_plain: bool,
-    pub float: Float,
-}
-
-/// A double or a single with nothing special about it, ready to be an argument.
-#[derive(Clone, Copy)]
-pub struct Float {
-    pub real: Pair,
-    pub ulps: u64,
-    pub influences: Influences,
     /// How it is kept as an argument.
     pub slot: Slot,
     pub word: u64,
+    /// What compiled code wants to know of it: its node, if that says so.
+    pub facts: *const Facts,
 }
 
-impl Float {
-    #[inline(always)]
-    pub fn set(&mut self, real: Pair, ulps: u64, influences: Influences, (slot, word): (Slot, u64)) {
-        self.real.hi = real.hi;
-        self.real.lo = real.lo;
-        self.real.err = real.err;
-        self.ulps = ulps;
-        self.influences = influences;
-        self.slot = slot;
-        self.word = word;
-    }
+/// How a node begins that is kept as an offset.
+#[repr(C)]
+pub struct Facts {
+    pub native: f64,
+    pub offset: Offset,
+    beyond: usize,
+    pub influences: Influences,
+}
+
+impl Facts {
+    /// Of a float without a history.
+    pub const NONE: &'static Facts =
+        &Facts { native: 0.0, offset: Offset::NONE, beyond: 0, influences: Influences::NONE };
+    /// Of one that is not for compiled code: whatever is made of it is not, either.
+    pub const UNKNOWN: &'static Facts =
+        &Facts { native: 0.0, offset: Offset { by: f64::NAN, err: f64::NAN }, beyond: 0, influences: Influences::NONE };
 }
 
 impl Lane {
@@ -63,13 +62,9 @@ impl Lane {
         part: Part::None,
         wide: false,
         is_plain: true,
-        float: Float {
-            real: Pair { hi: 0.0, lo: 0.0, err: 0.0 },
-            ulps: 0,
-            influences: Influences::NONE,
-            slot: Slot::None,
-            word: 0,
-        },
+        slot: Slot::None,
+        word: 0,
+        facts: Facts::NONE,
     };
 
     /// What it holds, field by field: a lane that is put together elsewhere and moved here makes the CPU wait.

@@ -41,6 +41,7 @@ mod mode;
 mod mpfr;
 pub mod native;
 mod number;
+mod offset;
 mod operation;
 mod pages;
 mod pair;

@@ -21,6 +21,7 @@ use crate::trace::{Args, Handle, Leaf, Made, Nodes, Term};
 use crate::{Config, RealKind};
 use fpgrind_ir::{MAX_ARITY, Operator, Outcome, Type};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// What all operations share.
 pub struct Operations<R> {
@@ -85,7 +86,7 @@ impl<R: Real> Operations<R> {
             noise: noise(config),
             settles,
             tolerated,
-            routines: Routines::new(tolerated, settles),
+            routines: Routines::new(tolerated),
             sets: Sets::new(config.memory / 16),
             sites: Sites::new(room),
             nodes: Nodes::new(config.max_depth, config.memory / 2),
@@ -328,8 +329,8 @@ impl<R: Real> Operations<R> {
     pub fn look_again(&mut self, term: Term) {
         let Term::Node(handle) = term else { return };
         let node = &self.nodes[handle];
-        let (target, doubt) = (node.target(), node.real.doubt(node.target()));
-        if doubt == 0 || !self.is_error(node.ulps.saturating_add(doubt)) {
+        let (target, doubt) = (node.target(), node.real().doubt(node.target()));
+        if doubt == 0 || !self.is_error(node.ulps().saturating_add(doubt)) {
             return;
         }
         if let Some(real) = self.settle(Operator::Cast, &[term], target)
@@ -364,16 +365,19 @@ impl<R: Real> Operations<R> {
     /// The reals of as many floats as an operation can have, and something where there are fewer.
     #[inline(always)]
     pub fn reals(&mut self, terms: &[Term]) -> [&R; MAX_ARITY] {
-        for (scratch, term) in self.scratch.iter_mut().zip(terms) {
-            if let Term::Leaf(leaf) = term {
-                scratch.assign(leaf.ty, leaf.bits());
+        let mut kept = [None; MAX_ARITY];
+        for ((scratch, kept), term) in self.scratch.iter_mut().zip(&mut kept).zip(terms) {
+            match term {
+                Term::Leaf(leaf) => scratch.assign(leaf.ty, leaf.bits()),
+                Term::Node(node) => match self.nodes[*node].real() {
+                    Cow::Borrowed(real) => *kept = Some(real),
+                    Cow::Owned(real) => *scratch = real,
+                },
             }
         }
         let mut reals = self.scratch.each_ref();
-        for (real, term) in reals.iter_mut().zip(terms) {
-            if let Term::Node(node) = term {
-                *real = &self.nodes[*node].real;
-            }
+        for (real, kept) in reals.iter_mut().zip(kept) {
+            *real = kept.unwrap_or(real);
         }
         reals
     }
@@ -435,7 +439,7 @@ impl<R: Real> Operations<R> {
     fn beyond_format(&self, args: &[Term]) -> Option<CauseKind> {
         args.iter().find_map(|arg| {
             let Term::Node(node) = arg else { return None };
-            let (real, correct) = (&self.nodes[*node].real, self.nodes.correct(*arg));
+            let (real, correct) = (self.nodes[*node].real(), self.nodes.correct(*arg));
             let is_exactly = || real.compare(&R::exactly(self.precision, correct)).is_some_and(|order| order.is_eq());
             match () {
                 () if correct.is_infinite() && !is_exactly() => Some(CauseKind::Overflow),
@@ -478,7 +482,7 @@ impl<R: Real> Operations<R> {
             let repaired = args.iter().find(|arg| match arg {
                 Term::Node(node) => {
                     let node = &self.nodes[*node];
-                    ulps < node.ulps && node.ty == ty && node.real.compare(real).is_some_and(|o| o.is_eq())
+                    ulps < node.ulps() && node.ty == ty && node.real().compare(real).is_some_and(|o| o.is_eq())
                 }
                 Term::Leaf(_) => false,
             });

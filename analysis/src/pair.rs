@@ -14,7 +14,7 @@ pub const SLACK: f64 = 1.0 + 8.0 * f64::EPSILON;
 pub const LITTLE: f64 = 1.0 / (1 << 20) as f64;
 
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let of_b = sum - a;
     (sum, (a - (sum - of_b)) + (b - of_b))

@@ -8,16 +8,17 @@ use crate::dd::{DoubleDouble, is_near_tie};
 use crate::error;
 use crate::findings::CauseKind;
 use crate::influence::Influences;
-use crate::lanes::{Float, Lane, Number};
+use crate::lanes::{Facts, Lane, Number};
 use crate::location::LocationId;
 use crate::magic;
 use crate::mode::{MXCSR_MATTERS, Mode, Target};
+use crate::offset::{self, Arithmetic, Near, Offset, REPAIR};
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::real::Real;
 use crate::shadow::Part;
 use crate::site::Verdict;
-use crate::trace::{Handle, Leaf, Made, Nodes, Slot, Term};
+use crate::trace::{Handle, Leaf, Made, Nodes, Slot, Term, ULPS_UNASKED};
 use fpgrind_ir::{Operator, Type};
 
 /// Formats of the common case.
@@ -116,30 +117,93 @@ impl Lane {
             Part::Constant(_) => constant = is_single || self.wide,
             _ => {}
         }
-        let value = F::value(bits);
-        self.is_plain = !(constant && magic::may_be(value));
-        self.float.set(
-            if self.is_plain { Pair::double(value) } else { Pair::UNKNOWN },
-            0,
-            Influences::NONE,
-            Slot::leaf(ty, bits, constant),
-        );
+        self.is_plain = !(constant && magic::may_be(F::value(bits)));
+        self.facts = if self.is_plain { Facts::NONE } else { Facts::UNKNOWN };
+        (self.slot, self.word) = Slot::leaf(ty, bits, constant);
     }
 
     #[inline(always)]
     pub fn prepare_node<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
-        let node = &nodes[handle];
-        let real = node.real.as_pair().filter(|_| !node.is_special());
-        self.is_plain = real.is_some();
-        self.float.set(real.unwrap_or(Pair::UNKNOWN), node.ulps, node.influences, Slot::node(handle));
+        self.is_plain = !nodes[handle].is_special() && nodes[handle].kept.is_within_pairs();
+        self.point_to(handle, nodes);
+        (self.slot, self.word) = Slot::node(handle);
     }
+
+    /// Nodes may have been moved.
+    pub fn point_again<R: Real>(&mut self, nodes: &Nodes<R>) {
+        if let (Slot::Node, Part::Shadow(handle)) = (self.slot, self.part) {
+            self.point_to(handle, nodes);
+        }
+    }
+
+    #[inline(always)]
+    fn point_to<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
+        self.facts = match nodes[handle].plain {
+            Some(_) => (&raw const nodes[handle]).cast(),
+            None => Facts::UNKNOWN,
+        };
+    }
+
+    /// The argument that it is ready to be, if it is a node.
+    #[inline(always)]
+    fn node(&self) -> Option<Handle> {
+        match (self.slot, self.part) {
+            (Slot::Node, Part::Shadow(node)) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The argument that it is ready to be, if it is kept as an offset.
+    #[inline(always)]
+    fn near<F: Plain, R: Real>(&self, nodes: &Nodes<R>) -> Option<Near> {
+        let native = F::value(self.bits);
+        match self.node() {
+            None => Some(Near { native, offset: Offset::NONE }),
+            Some(node) => nodes[node].plain.map(|_| Near { native, offset: nodes[node].kept.offset() }),
+        }
+    }
+
+    /// The argument that it is ready to be.
+    #[inline(always)]
+    fn float<F: Plain, R: Real>(&self, nodes: &Nodes<R>) -> Float {
+        let Lane { slot, word, .. } = *self;
+        match self.node() {
+            None => {
+                let real = Pair::double(F::value(self.bits));
+                Float { real, ulps: 0, influences: Influences::NONE, slot, word }
+            }
+            Some(node) => {
+                let node = &nodes[node];
+                let real = node.real().as_pair().unwrap_or(Pair::UNKNOWN);
+                Float { real, ulps: node.ulps(), influences: node.influences, slot, word }
+            }
+        }
+    }
+}
+
+/// An argument, and what is known of it.
+struct Float {
+    real: Pair,
+    ulps: u64,
+    influences: Influences,
+    slot: Slot,
+    word: u64,
+}
+
+/// An operation that may be the common case.
+struct Operation<'a> {
+    operator: Operator,
+    args: [&'a Lane; 3],
+    native: u64,
+    at: LocationId,
+    site: usize,
 }
 
 impl<R: Real> Operations<R> {
     /// What a term is under the influence of, none if it is a repair.
     fn influences_unless_repair<F: Plain>(&mut self, lane: &Lane, float: &Float) -> Influences {
         let native = F::value(lane.bits).abs();
-        let may_repair = native == 0.0 || float.real.hi.abs() <= native / 256.0;
+        let may_repair = native == 0.0 || float.real.hi.abs() <= native * REPAIR;
         match lane.part {
             Part::Shadow(node) if may_repair && !float.influences.is_empty() && self.is_repair(Term::Node(node)) => {
                 Influences::NONE
@@ -150,10 +214,10 @@ impl<R: Real> Operations<R> {
 
     /// The operation on reals that are no pairs; and the double next to its result.
     #[inline(always)]
-    fn compute_from_nodes<F: Plain>(&mut self, operator: Operator, args: [(&Lane, &Float); 3]) -> Option<(Pair, R)> {
-        let term = |(lane, float): (&Lane, &Float)| match (float.slot, lane.part) {
-            (Slot::Node, Part::Shadow(node)) => Term::Node(node),
-            _ => Term::Leaf(Leaf::new(Type::F64, F::value(lane.bits).to_bits() as u128, false)),
+    fn compute_from_nodes<F: Plain>(&mut self, operator: Operator, args: [&Lane; 3]) -> Option<(Pair, R)> {
+        let term = |lane: &Lane| match lane.node() {
+            Some(node) => Term::Node(node),
+            None => Term::Leaf(Leaf::new(Type::F64, F::value(lane.bits).to_bits() as u128, false)),
         };
         let real = self.real(operator, &args.map(term)[..operator.arity()]);
         Some((real.as_pair()?, real))
@@ -170,37 +234,93 @@ impl<R: Real> Operations<R> {
         (at, site): (LocationId, usize),
         mode: Mode,
     ) -> bool {
-        let lane = |number: Option<Number>| number.map_or(&Lane::NOTHING, |number| &lanes[number as usize]);
-        let (a, b, c) = (lane(a), lane(b), lane(c));
-        if !(a.is_plain && b.is_plain && c.is_plain) {
+        let args = [a, b, c].map(|number| number.map_or(&Lane::NOTHING, |number| &lanes[number as usize]));
+        if !args.iter().all(|lane| lane.is_plain) {
             return false;
         }
-        let native = F::apply(operator, [a.bits, b.bits, c.bits]);
-        let [x, y, z] = [&a.float, &b.float, &c.float];
-        let computed = match operator {
-            _ if !R::HAS_PAIRS => self.compute_from_nodes::<F>(operator, [(a, x), (b, y), (c, z)]),
+        let native = F::apply(operator, args.map(|lane| lane.bits));
+        let operation = Operation { operator, args, native, at, site };
+        let Some(node) = self.nearly_right::<F>(&operation).or_else(|| self.as_pairs::<F>(&operation, mode)) else {
+            return false;
+        };
+        lanes[to as usize].set(native, Part::Shadow(node), false);
+        lanes[to as usize].prepare_node(node, &self.nodes);
+        true
+    }
+
+    /// If all are nearly right, and the operation is fine beyond doubt. Compiled code does the same.
+    #[inline(always)]
+    fn nearly_right<F: Plain>(&mut self, operation: &Operation) -> Option<Handle> {
+        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
+        if !R::HAS_PAIRS || self.tolerated < offset::LOCAL {
+            return None;
+        }
+        let near = |lane: &Lane| lane.near::<F, R>(&self.nodes);
+        let args = [near(a)?, near(b)?, near(c)?];
+        let arithmetic = Arithmetic { native: F::value(native), is_single: F::TARGET.ty == Type::F32 };
+        let done = arithmetic.apply(operator, args);
+        if !done.is_fine() {
+            return None;
+        }
+        let of = |lane: &Lane| lane.node().map_or(Influences::NONE, |node| self.nodes[node].influences);
+        let mut influences = of(a);
+        for other in [of(b), of(c)] {
+            influences = self.sets.union(influences, other);
+        }
+        let may_repair = |arg: &Near| {
+            let real = arg.real();
+            real == done.real || arg.native == 0.0 || real.abs() <= arg.native.abs() * REPAIR
+        };
+        if !influences.is_empty() && is_sum(operator) && args[..2].iter().any(may_repair) {
+            return None;
+        }
+        self.count += 1;
+        let (target, ulps) = (F::TARGET, ULPS_UNASKED);
+        let real = R::of_offset(arithmetic.native, done.offset)?;
+        let made = Made { operator, at, influences, bits: native as u128, real, target, ulps };
+        let node = self.nodes.make_of(made, [a.slot, b.slot, c.slot, Slot::None], [a.word, b.word, c.word, 0]);
+        if self.strays.wanted && self.is_error(self.nodes[node].ulps()) {
+            self.strays.note(target.ty, native as u128, node);
+        }
+        if self.sites.is_due(site) {
+            // Of one that goes wrong at times, it is told how wrong it was when it was not.
+            let rounded = |real: f64| F::rounded(Pair::double(real));
+            let local = || {
+                let [x, y, z] = args.map(|arg| rounded(arg.real()));
+                Some(distance::<F>(F::apply(operator, [x?, y?, z?]), rounded(done.real)?))
+            };
+            self.sites.observe_fine(site, node, [args[0].native, args[1].native], local(), &self.nodes);
+        } else {
+            self.sites.count(site);
+        }
+        Some(node)
+    }
+
+    /// If all are pairs of doubles, and no doubt is to be settled.
+    fn as_pairs<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
+        let [x, y, z] = [a, b, c].map(|lane| lane.float::<F, R>(&self.nodes));
+        let (real, shadow) = match operator {
+            _ if !R::HAS_PAIRS => self.compute_from_nodes::<F>(operator, [a, b, c]),
             Operator::Sqrt => pair_and_real(Pair::compute(operator, &[x.real]), self.precision()),
             Operator::Fma => pair_and_real(Pair::compute(operator, &[x.real, y.real, z.real]), self.precision()),
             _ => pair_and_real(Pair::compute(operator, &[x.real, y.real]), self.precision()),
-        };
-        let Some((real, shadow)) = computed else { return false };
-        let Some(rounded) = F::rounded(real) else { return false };
+        }?;
+        let rounded = F::rounded(real)?;
         if F::is_nan(native) {
-            return false;
+            return None;
         }
         let ulps = distance::<F>(native, rounded);
         let mut local = ulps;
         if x.ulps | y.ulps | z.ulps != 0 {
-            let (Some(x), Some(y), Some(z)) = (F::rounded(x.real), F::rounded(y.real), F::rounded(z.real)) else {
-                return false;
-            };
+            let [x, y, z] = [F::rounded(x.real)?, F::rounded(y.real)?, F::rounded(z.real)?];
             local = distance::<F>(F::apply(operator, [x, y, z]), rounded);
         }
         let mut is_wrong = self.is_error(local);
         let mut shown = Some(local);
         if !real.is_settled_double() && self.settles && self.is_error(local.saturating_add(F::doubt(real))) {
             if self.has_time() || !self.sites.passes_over_doubt(site) {
-                return false;
+                return None;
             }
             // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
             if !self.sites.is_candidate(site) {
@@ -214,15 +334,15 @@ impl<R: Real> Operations<R> {
         }
         if !influences.is_empty() && is_sum(operator) && !is_nothing_beside(real.hi, F::value(native)) {
             // A repair is no cause of what it repairs.
-            let [of_a, of_b] = [(a, x), (b, y)].map(|(lane, float)| self.influences_unless_repair::<F>(lane, float));
+            let [of_a, of_b] = [(a, &x), (b, &y)].map(|(lane, float)| self.influences_unless_repair::<F>(lane, float));
             influences = self.sets.union(of_a, of_b);
         }
         if is_wrong || !influences.is_empty() {
             // The pairs do not tell all that is asked now.
             if !R::HAS_PAIRS {
-                return false;
+                return None;
             }
-            match repaired(operator, [x, y], &real, ulps) {
+            match repaired(operator, [&x, &y], &real, ulps) {
                 Some(repaired) => (influences, is_wrong, shown) = (repaired.influences, false, None),
                 None if is_wrong => influences = self.sets.with(influences, site as u32),
                 None => {}
@@ -232,11 +352,6 @@ impl<R: Real> Operations<R> {
         let (ty, target) = (F::TARGET.ty, F::TARGET);
         let made = Made { operator, at, influences, bits: native as u128, real: shadow, target, ulps };
         let node = self.nodes.make_of(made, [x.slot, y.slot, z.slot, Slot::None], [x.word, y.word, z.word, 0]);
-        let args = [F::value(a.bits), F::value(b.bits)];
-        let result = &mut lanes[to as usize];
-        result.set(native, Part::Shadow(node), false);
-        result.is_plain = true;
-        result.float.set(real, ulps, influences, Slot::node(node));
         if self.is_error(ulps) {
             self.strays.note(ty, native as u128, node);
         }
@@ -244,9 +359,10 @@ impl<R: Real> Operations<R> {
             let verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
             self.sites.observe(site, node, verdict, mode, &self.nodes);
         } else {
+            let args = [F::value(a.bits), F::value(b.bits)];
             self.sites.observe_fine(site, node, args, shown, &self.nodes);
         }
-        true
+        Some(node)
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::mode::{Direction, Target};
 use crate::mpfr::Mpfr;
 use crate::number::Number;
+use crate::offset::Offset;
 use crate::pair::Pair;
 use fpgrind_ir::{Operator, Type};
 use std::cmp::Ordering;
@@ -62,8 +63,33 @@ pub trait Real: Clone + 'static {
     const BEYOND_PAIRS: Option<usize> = None;
     /// The number as two doubles, if it is within their reach.
     fn as_pair(&self) -> Option<Pair>;
+    fn is_within_pairs(&self) -> bool {
+        self.as_pair().is_some()
+    }
     /// What two doubles stand for.
     fn of_pair(pair: Pair, precision: u32) -> Self;
+
+    /// The same number, kept as the native value beside it and the distance from there, if it is better kept so.
+    fn offset_from(self, _native: f64) -> Self {
+        self
+    }
+    /// Is it kept so?
+    fn is_offset_from(&self, _native: f64) -> bool {
+        false
+    }
+    /// That distance, and how wrong it may be; for one that is kept so.
+    fn offset(&self) -> Offset {
+        Offset::NONE
+    }
+    fn of_offset(_native: f64, _offset: Offset) -> Option<Self> {
+        None
+    }
+    /// The number as all but the above know it, if it is kept otherwise.
+    fn normal(&self) -> Option<Self> {
+        None
+    }
+    /// Gives away memory that it has beside itself. It may be written over then.
+    fn clear(&mut self) {}
 
     fn exactly(precision: u32, value: impl Into<Number>) -> Self {
         let (mut real, number) = (Self::zero(precision), value.into());

@@ -54,7 +54,7 @@ impl<R: Real> Operations<R> {
                     let real = R::settled(value);
                     let ulps = match (self.nodes.is_exact(node), self.nodes[node].target()) {
                         // As wrong as its argument, in another format perhaps.
-                        (true, _) => self.nodes[node].ulps,
+                        (true, _) => self.nodes[node].ulps(),
                         (false, to) => error::ulps_of(to, self.nodes[node].bits(), real.rounded(to)),
                     };
                     self.nodes.set_real(node, real, ulps);
@@ -69,7 +69,7 @@ impl<R: Real> Operations<R> {
     /// The operations to do again, each after those that it rests on.
     fn near(&self, args: &[Term], most: usize) -> Near {
         let inexact = |term: Term| match term {
-            Term::Node(node) => Some(node).filter(|node| !self.nodes[*node].real.is_exact()),
+            Term::Node(node) => Some(node).filter(|node| !self.nodes[*node].kept.is_exact()),
             Term::Leaf(_) => None,
         };
         let mut chosen: FxHashSet<Handle> = FxHashSet::default();
@@ -104,7 +104,7 @@ impl<R: Real> Operations<R> {
                 Term::Leaf(leaf) => Mpfr::exactly(self.precision(), Number::new(leaf.ty, leaf.bits())),
                 Term::Node(node) => match values.get(node) {
                     Some(value) => value.clone(),
-                    None => known(&self.nodes[*node].real, *node, self.precision()),
+                    None => known(&self.nodes[*node].real(), *node, self.precision()),
                 },
             };
             let args: SmallVec<[Mpfr; 2]> = args.iter().map(value).collect();

@@ -45,32 +45,35 @@ pub struct Site {
 
 /// What changes with each execution. Compiled code writes it, too.
 pub struct Tally {
-    pub at: LocationId,
     pub executions: u64,
-    /// Executions before this one need only be counted, and compared with the extremes.
+    /// Executions before this one need only be counted.
     pub next: u64,
     /// Of the first and the second argument, while nothing went wrong.
-    pub extremes: [Extremes; 2],
+    extremes: [Extremes; 2],
+    random: Random,
     /// Which of its doubts are settled.
     pub doubts: Sampling<16, 4096>,
 }
 
 #[derive(Clone, Copy)]
-pub struct Extremes {
-    pub least: f64,
-    pub greatest: f64,
-    pub least_node: Option<Handle>,
-    pub greatest_node: Option<Handle>,
+struct Extremes {
+    least: f64,
+    greatest: f64,
+    least_node: Option<Handle>,
+    greatest_node: Option<Handle>,
 }
 
 pub enum State {
-    /// Nothing went wrong so far. The traces of executions number 1, 2, 4, 8 are kept, and those with the least and the greatest arguments, to know
-    /// what good executions looked like if one ever does.
+    /// Nothing went wrong so far. The traces of executions number 1, 2, 4, 8, or thereabouts, are kept, and those with the least and the greatest
+    /// arguments, to know what good executions looked like if one ever does. All are looked at at first, then some.
     Good(Vec<Handle>),
     Candidate(Box<Candidate>),
 }
 
 const MAX_SAMPLED: usize = 16;
+/// So many executions are looked at, and then one of so many.
+const ALL: u64 = 1 << 12;
+const OF: u64 = 128;
 
 pub struct Candidate {
     pub kind: CauseKind,
@@ -111,10 +114,10 @@ impl Sites {
             self.sites.push(Site {
                 key,
                 tally: Box::new(Tally {
-                    at: key.at,
                     executions: 0,
                     next: 1,
                     extremes: [Extremes::NONE; 2],
+                    random: Random::default(),
                     doubts: Sampling::default(),
                 }),
                 state: State::Good(Vec::new()),
@@ -165,6 +168,18 @@ impl Sites {
         self.sites.get_mut(number)
     }
 
+    /// Is more to be done for an execution that went well than to count it?
+    #[inline(always)]
+    pub fn is_due(&self, number: usize) -> bool {
+        let tally = &self.sites[number].tally;
+        tally.executions + 1 >= tally.next
+    }
+
+    #[inline(always)]
+    pub fn count(&mut self, number: usize) {
+        self.sites[number].tally.executions += 1;
+    }
+
     /// An execution that went well, with these arguments and so much local error.
     #[inline(always)]
     pub fn observe_fine<R: Real>(
@@ -178,8 +193,8 @@ impl Sites {
         let site = &mut self.sites[number];
         site.tally.executions += 1;
         match &mut site.state {
+            _ if site.tally.executions < site.tally.next => {}
             State::Good(sampled) => site.tally.keep(node, args, sampled),
-            State::Candidate(_) if site.tally.executions < site.tally.next => {}
             State::Candidate(_) => self.see_fine(number, node, ulps, nodes),
         }
     }
@@ -243,13 +258,11 @@ impl Tally {
         sampled.iter().copied().chain(extremes.flatten())
     }
 
-    #[inline(always)]
     fn keep(&mut self, node: Handle, args: [f64; 2], sampled: &mut Vec<Handle>) {
-        if self.executions >= self.next {
-            self.next = 2 * self.executions;
-            if sampled.len() < MAX_SAMPLED {
-                sampled.push(node);
-            }
+        let further = if self.executions < ALL { 1 } else { 1 + self.random.below(2 * OF) };
+        self.next = self.executions + further;
+        if sampled.len() < MAX_SAMPLED && self.executions >> sampled.len() > 0 {
+            sampled.push(node);
         }
         for (value, extremes) in args.into_iter().zip(&mut self.extremes) {
             if value < extremes.least {

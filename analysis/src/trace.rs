@@ -15,6 +15,7 @@ use crate::number::Number;
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::ops::Index;
 
@@ -84,30 +85,33 @@ pub struct Made<R> {
 }
 
 /// The result of an operation, and how it came about. Compiled code writes them, too; what is the same in all results of an instruction
-/// is the last eight bytes.
+/// is `at` and the last eight bytes.
 #[repr(C)]
 pub struct Node<R> {
-    /// What it stands for.
-    pub real: R,
-    /// Total error, in the format in which the value was last rounded.
-    pub ulps: u64,
+    /// What it stands for, as it is best kept beside the native value (`offset.rs`).
+    pub(crate) kept: R,
+    pub influences: Influences,
+    pub at: LocationId,
+    /// Total error, in the format in which the value was last rounded; or that it is to be had from the rest.
+    pub(crate) ulps: u64,
     /// Bits of leaves, numbers of nodes.
     pub(crate) args: [u64; MAX_ARITY],
     pub(crate) low: u64,
     /// Of floats of more than eight bytes.
     high: u64,
     pub(crate) slots: [Slot; MAX_ARITY],
-    pub at: LocationId,
-    pub influences: Influences,
     pub operator: Operator,
     pub ty: Type,
     digits: u8,
     direction: Direction,
     /// A leaf that is too long for a slot; and whether it is a number written in the program.
     leaf: Option<bool>,
-    /// Its type, if it is an argument like others.
+    /// Its type, if it is an argument like others, and kept as an offset.
     pub(crate) plain: Option<Type>,
 }
+
+/// The total error of a node that nobody has asked for.
+pub const ULPS_UNASKED: u64 = u64::MAX - 1;
 
 impl<R> Node<R> {
     /// What the guest computed.
@@ -163,14 +167,14 @@ impl<R> Node<R> {
 impl<R: Real> Node<R> {
     fn empty() -> Node<R> {
         Node {
-            real: R::zero(0),
+            kept: R::zero(0),
+            influences: Influences::NONE,
+            at: LocationId(0),
             ulps: 0,
             args: [0; MAX_ARITY],
             low: 0,
             high: 0,
             slots: [Slot::None; MAX_ARITY],
-            at: LocationId(0),
-            influences: Influences::NONE,
             operator: Operator::Cast,
             ty: Type::F64,
             digits: 0,
@@ -187,18 +191,44 @@ impl<R: Real> Node<R> {
         node
     }
 
+    /// The rest is set.
     #[inline(always)]
     fn set_kind(&mut self, operator: Operator, target: Target) {
         (self.operator, self.ty) = (operator, target.ty);
         (self.digits, self.direction) = (target.digits, target.direction);
         self.leaf = None;
-        self.plain = Some(target.ty).filter(|_| !self.is_special());
+        self.set_plain();
+    }
+
+    #[inline(always)]
+    fn set_plain(&mut self) {
+        let native = match self.ty {
+            Type::F64 => f64::from_bits(self.low),
+            Type::F32 => f32::from_bits(self.low as u32) as f64,
+            _ => f64::NAN,
+        };
+        self.plain = Some(self.ty).filter(|_| self.kept.is_offset_from(native) && !self.is_special());
+    }
+
+    /// What it stands for.
+    #[inline(always)]
+    pub fn real(&self) -> Cow<'_, R> {
+        self.kept.normal().map_or(Cow::Borrowed(&self.kept), Cow::Owned)
     }
 
     /// The float next to the real, rounded as the operation rounds.
     #[inline]
     pub fn rounded(&self) -> u128 {
-        self.real.rounded(self.target())
+        self.real().rounded(self.target())
+    }
+
+    /// Total error, in the format in which the value was last rounded.
+    #[inline]
+    pub fn ulps(&self) -> u64 {
+        match self.ulps {
+            ULPS_UNASKED => error::ulps_of(self.target(), self.bits(), self.rounded()),
+            known => known,
+        }
     }
 }
 
@@ -299,7 +329,11 @@ impl<R: Real> Nodes<R> {
         let node = &mut self.nodes[index];
         node.args = words;
         node.slots = slots;
-        node.real = real;
+        node.kept = match target.ty {
+            Type::F64 => real.offset_from(f64::from_bits(bits as u64)),
+            Type::F32 => real.offset_from(f32::from_bits(bits as u32) as f64),
+            _ => real,
+        };
         node.ulps = ulps;
         (node.low, node.high) = (bits as u64, (bits >> 64) as u64);
         (node.at, node.influences) = (at, influences);
@@ -335,6 +369,8 @@ impl<R: Real> Nodes<R> {
             self.base = self.nodes.as_mut_ptr();
         }
         (self.cursor, self.end) = (at, end.min(self.nodes.len()));
+        // Compiled code writes over them.
+        self.nodes[self.cursor..self.end].iter_mut().for_each(|node| node.kept.clear());
     }
 
     /// Did the last collection find it in use?
@@ -345,7 +381,8 @@ impl<R: Real> Nodes<R> {
     /// What a value stands for was found out.
     pub fn set_real(&mut self, handle: Handle, real: R, ulps: u64) {
         let node = &mut self.nodes[handle.index()];
-        (node.real, node.ulps) = (real, ulps);
+        (node.kept, node.ulps) = (real, ulps);
+        node.set_plain();
     }
 
     /// Is it time to collect? Not in the middle of a block: its values are nobody's roots.
@@ -569,7 +606,7 @@ impl<R: Real> Nodes<R> {
     pub fn ulps(&self, term: Term) -> u64 {
         match term {
             Term::Leaf(_) => 0,
-            Term::Node(node) => self[node].ulps,
+            Term::Node(node) => self[node].ulps(),
         }
     }
 

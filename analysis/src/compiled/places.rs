@@ -9,7 +9,7 @@ use fpgrind_ir::GRANULE;
 impl<R: Real> Compiler<'_, R> {
     /// Where bytes of the record are.
     fn logged(&mut self, slot: u16, bytes: usize) -> i32 {
-        self.is_broken |= slot as usize + bytes > self.record;
+        self.is_broken |= slot as usize + bytes > self.program.record;
         slot as i32
     }
 
@@ -59,7 +59,7 @@ impl<R: Real> Compiler<'_, R> {
         }
     }
 
-    pub fn load_double(&mut self, addr: &Address, input: &Input, slow: DynamicLabel) -> bool {
+    pub fn load_double(&mut self, addr: &Address, input: &Input, work: *const Work) -> bool {
         self.address(addr);
         let at = self.logged(input.slot, 8);
         dynasm!(self.asm
@@ -67,11 +67,11 @@ impl<R: Real> Compiler<'_, R> {
             ; mov r8, [r12 + at]
             ; lea rdi, [r13 + lane(input.to, 0)]
         );
-        self.call_routine(LOAD, slow);
+        self.call_routine(LOAD, work);
         true
     }
 
-    pub fn live_double(&mut self, first: usize, input: &Input, slow: DynamicLabel) -> bool {
+    pub fn live_double(&mut self, first: usize, input: &Input, work: *const Work) -> bool {
         let at = self.logged(input.slot, 8);
         dynasm!(self.asm
             ; .arch x64
@@ -79,14 +79,14 @@ impl<R: Real> Compiler<'_, R> {
             ; mov r8, [r12 + at]
             ; lea rdi, [r13 + lane(input.to, 0)]
         );
-        self.call_routine(FILL, slow);
+        self.call_routine(FILL, work);
         true
     }
 
     /// What a lane has becomes ready.
-    pub fn ready(&mut self, number: Number, routine: usize, slow: DynamicLabel) -> bool {
+    pub fn ready(&mut self, number: Number, routine: usize, work: *const Work) -> bool {
         dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(number, 0)]);
-        self.call_routine(routine, slow);
+        self.call_routine(routine, work);
         true
     }
 
@@ -214,9 +214,8 @@ impl<R: Real> Compiler<'_, R> {
                 dynasm!(self.asm; .arch x64; mov DWORD [r15 + at], NONE);
                 continue;
             }
-            self.copy_part(*from, |compiler, word| {
-                dynasm!(compiler.asm; .arch x64; mov [r15 + at + word], eax);
-            });
+            self.fetch_part(*from);
+            dynasm!(self.asm; .arch x64; mov [r15 + at], rax; mov [r15 + at + 8], ecx);
         }
         true
     }
@@ -228,12 +227,11 @@ impl<R: Real> Compiler<'_, R> {
         true
     }
 
-    /// A part goes by words, as it came.
-    fn copy_part(&mut self, from: Number, mut store_eax: impl FnMut(&mut Self, i32)) {
-        for word in (0..PART).step_by(4) {
-            dynasm!(self.asm; .arch x64; mov eax, [r13 + lane(from, LANE_PART as usize + word)]);
-            store_eax(self, word as i32);
-        }
+    /// The part of a lane into rax and ecx.
+    fn fetch_part(&mut self, from: Number) {
+        let part = lane(from, LANE_PART as usize);
+        const { assert!(PART == 12) };
+        dynasm!(self.asm; .arch x64; mov rax, [r13 + part]; mov ecx, [r13 + part + 8]);
     }
 
     pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) -> bool {
@@ -265,9 +263,10 @@ impl<R: Real> Compiler<'_, R> {
             let at = (granule * PART) as i32;
             match *from {
                 0 => dynasm!(self.asm; .arch x64; mov DWORD [r9 + at], NONE),
-                from => self.copy_part(from, |compiler, word| {
-                    dynasm!(compiler.asm; .arch x64; mov [r9 + at + word], eax);
-                }),
+                from => {
+                    self.fetch_part(from);
+                    dynasm!(self.asm; .arch x64; mov [r9 + at], rax; mov [r9 + at + 8], ecx);
+                }
             }
         }
         true

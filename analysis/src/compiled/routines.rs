@@ -1,21 +1,24 @@
 //! What compiled blocks have in common: the operations, and filling lanes. There is much of it, so it is there once, and stays in the caches.
 //!
-//! A routine sets the carry flag if it is not the common case. It has changed nothing then.
+//! A routine that finds that it is not the common case has changed nothing, and has the engine do it. Of what it is to do there is a
+//! description in r11 ([`Work`]).
 
-use super::arithmetic::NUMBERS;
 use super::*;
 use crate::engine;
+use crate::offset;
 use crate::pages::{PAGE, RECENT, Recent, Slots};
 use fpgrind_ir::GRANULE;
 use std::marker::PhantomData;
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 /// The routines' numbers: first those of the operations on doubles, then on singles.
 pub const LOAD: usize = 2 * PLAIN.len();
 pub const FILL: usize = LOAD + 1;
 pub const READY: usize = FILL + 1;
 pub const READY_SINGLE: usize = READY + 1;
-const COUNT: usize = READY_SINGLE + 1;
+/// Has the engine do it.
+pub const ENGINE: usize = READY_SINGLE + 1;
+const COUNT: usize = ENGINE + 1;
 
 /// The number of an operation on floats of a type.
 pub fn number_of(operator: Operator, ty: Type) -> usize {
@@ -28,20 +31,22 @@ pub struct Routines<R> {
     pub table: [*const u8; COUNT],
     /// What the results of each operation look like.
     pub examples: [Node<R>; 2 * PLAIN.len()],
+    /// What the engine needs, while code runs.
+    pub call: *mut (),
     code: Option<ExecutableBuffer>,
 }
 
 impl<R: Real> Routines<R> {
-    /// None where the CPU cannot run them, or reals are not made for them.
-    pub fn new(tolerated: u64, settles: bool) -> Routines<R> {
+    /// None where the CPU cannot run them, reals are not made for them, or too little is tolerated.
+    pub fn new(tolerated: u64) -> Routines<R> {
         let examples = std::array::from_fn(|number| {
             let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
             Node::example(PLAIN[number % PLAIN.len()], ty)
         });
-        let made =
-            R::BEYOND_PAIRS.filter(|_| engine::has_fma()).and_then(|big| Maker::<R>::make(big, tolerated, settles));
+        let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
+        let made = can_be.then(Maker::<R>::make).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
-        Routines { table, examples, code: made.map(|(code, _)| code) }
+        Routines { table, examples, call: null_mut(), code: made.map(|(code, _)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -53,6 +58,15 @@ impl<R: Real> Routines<R> {
 pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
     let node = offset_of!(Operations<R>, routines.examples) + number_of(operator, ty) * size_of::<Node<R>>();
     (node + offset_of!(Node<R>, operator)) as i32
+}
+
+/// Where the next node will be, into rbp.
+pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>) {
+    dynasm!(asm
+        ; .arch x64
+        ; imul rbp, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32], size_of::<Node<R>>() as i32
+        ; add rbp, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
+    );
 }
 
 /// The slots of so many bytes at the address in rax, if that is simple: their page, as `field` has it, into rdx, and where their parts begin
@@ -92,8 +106,6 @@ pub fn slots(
 
 pub struct Maker<R> {
     pub asm: Assembler,
-    pub tolerated: u64,
-    pub settles: bool,
     /// Masks of sixteen bytes: all but the sign, the sign.
     pub magnitude: DynamicLabel,
     pub sign: DynamicLabel,
@@ -102,28 +114,47 @@ pub struct Maker<R> {
 }
 
 impl<R: Real> Maker<R> {
-    fn make(big: usize, tolerated: u64, settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
+    fn make() -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
         let mut asm = Assembler::new().ok()?;
         let (magnitude, sign) = (asm.new_dynamic_label(), asm.new_dynamic_label());
-        let numbers = NUMBERS.map(|number| (number, asm.new_dynamic_label())).to_vec();
-        let mut maker = Maker { asm, tolerated, settles, magnitude, sign, numbers, reals: PhantomData::<R> };
+        let mut maker = Maker { asm, magnitude, sign, numbers: Vec::new(), reals: PhantomData::<R> };
+        let [slow] = maker.labels();
         let starts = std::array::from_fn(|number| {
             dynasm!(maker.asm; .arch x64; .align 64);
             let start = maker.asm.offset();
-            let [slow] = maker.labels();
             match number {
-                LOAD => maker.load(big, slow),
-                FILL => maker.fill(big, slow),
-                READY => maker.ready(Type::F64, big, slow),
-                READY_SINGLE => maker.ready(Type::F32, big, slow),
-                _ if number < PLAIN.len() => maker.operation(PLAIN[number], Type::F64, big, slow),
-                _ => maker.operation(PLAIN[number - PLAIN.len()], Type::F32, big, slow),
+                LOAD => maker.load(slow),
+                FILL => maker.fill(slow),
+                READY => maker.ready(Type::F64, slow),
+                READY_SINGLE => maker.ready(Type::F32, slow),
+                ENGINE => {
+                    dynasm!(maker.asm; .arch x64; =>slow);
+                    maker.call_engine();
+                }
+                _ if number < PLAIN.len() => maker.operation(PLAIN[number], Type::F64, slow),
+                _ => maker.operation(PLAIN[number - PLAIN.len()], Type::F32, slow),
             }
-            dynasm!(maker.asm; .arch x64; =>slow; stc; ret);
             start
         });
         maker.lay_down_numbers();
         Some((maker.asm.finalize().ok()?, starts))
+    }
+
+    /// Has the engine do the work at r11.
+    fn call_engine(&mut self) {
+        let function: unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Work, *const u8) = execute::<R>;
+        dynasm!(self.asm
+            ; .arch x64
+            ; sub rsp, 8
+            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.call) as i32]
+            ; mov rsi, r11
+            ; mov rdx, r12
+            ; mov rax, QWORD function as usize as i64
+            ; call rax
+            ; add rsp, 8
+        );
+        find_room::<R>(&mut self.asm);
+        dynasm!(self.asm; .arch x64; ret);
     }
 
     pub fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
@@ -158,22 +189,29 @@ impl<R: Real> Maker<R> {
     }
 
     /// The double in r8, whose address is in rax, becomes the lane at rdi.
-    fn load(&mut self, big: usize, slow: DynamicLabel) {
+    fn load(&mut self, slow: DynamicLabel) {
         slots(&mut self.asm, offset_of!(Recent, readable), 8, slow);
-        self.fill(big, slow);
+        self.fill(slow);
     }
 
     /// The double in r8, of which what is known is at r9, becomes the lane at rdi, ready to be an argument.
-    fn fill(&mut self, big: usize, slow: DynamicLabel) {
-        let [shadow, leaf] = self.labels();
+    fn fill(&mut self, slow: DynamicLabel) {
+        let [other, leaf] = self.labels();
         dynasm!(self.asm
             ; .arch x64
-            ; mov eax, [r9]
-            ; mov ecx, [BYTE r9 + NUMBER as i8]
+            ; mov rax, [r9]
             ; cmp eax, SHADOW
-            ; je =>shadow
-            ; mov rdx, r8
-            ; mov esi, slot_code(Slot::Data(Type::F64)) as i32
+            ; jne =>other
+            ; mov rcx, rax
+            ; shr rcx, 32
+        );
+        self.find_shadow(Type::F64, slow);
+        dynasm!(self.asm; .arch x64; mov [BYTE rdi + LANE_BITS], r8; mov [BYTE rdi + LANE_PART], rax);
+        self.set_shadow();
+        dynasm!(self.asm
+            ; .arch x64
+            ; =>other
+            ; mov esi, ready(Slot::Data(Type::F64), false)
             ; test eax, eax
             ; jz =>leaf
             // Two constants that are these eight bytes, and no magic number.
@@ -181,38 +219,28 @@ impl<R: Real> Maker<R> {
             ; jne =>slow
             ; cmp eax, [BYTE r9 + PART as i8]
             ; jne =>slow
+            ; mov rcx, rax
+            ; shr rcx, 32
             ; mov edx, [BYTE r9 + (PART + NUMBER) as i8]
             ; shl rdx, 32
             ; or rdx, rcx
             ; cmp rdx, r8
             ; jne =>slow
         );
-        self.check_magic(Type::F64, slow);
+        self.check_magic(slow);
         dynasm!(self.asm
             ; .arch x64
+            ; mov esi, ready(Slot::Number(Type::F64), true)
             ; =>leaf
-            ; mov [BYTE rdi + LANE_PART], eax
-            ; mov [BYTE rdi + LANE_NUMBER], r8d
-            // Nothing is zero, and constants are one.
-            ; mov [BYTE rdi + LANE_WIDE], al
             ; mov [BYTE rdi + LANE_BITS], r8
+            ; mov [BYTE rdi + LANE_PART], rax
         );
         self.set_leaf();
-        dynasm!(self.asm; .arch x64; =>shadow);
-        self.find_shadow(Type::F64, slow);
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov [BYTE rdi + LANE_BITS], r8
-            ; mov DWORD [BYTE rdi + LANE_PART], SHADOW
-            ; mov [BYTE rdi + LANE_NUMBER], ecx
-            ; mov BYTE [BYTE rdi + LANE_WIDE], 0
-        );
-        self.set_shadow(big, slow);
     }
 
     /// The float of a type that the lane at rdi begins with becomes ready to be an argument.
-    fn ready(&mut self, ty: Type, big: usize, slow: DynamicLabel) {
-        let [shadow, leaf] = self.labels();
+    fn ready(&mut self, ty: Type, slow: DynamicLabel) {
+        let [other, leaf] = self.labels();
         let is_single = ty == Type::F32;
         match is_single {
             true => dynasm!(self.asm; .arch x64; mov r8d, [BYTE rdi + LANE_BITS]),
@@ -220,61 +248,60 @@ impl<R: Real> Maker<R> {
         }
         dynasm!(self.asm
             ; .arch x64
-            ; mov eax, [BYTE rdi + LANE_PART]
-            ; mov ecx, [BYTE rdi + LANE_NUMBER]
+            ; mov rax, [BYTE rdi + LANE_PART]
             ; cmp eax, SHADOW
-            ; je =>shadow
-            ; mov rdx, r8
+            ; jne =>other
+            ; mov rcx, rax
+            ; shr rcx, 32
         );
-        if is_single {
-            dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq rdx, xmm0);
-        }
+        self.find_shadow(ty, slow);
+        self.set_shadow();
         dynasm!(self.asm
             ; .arch x64
-            ; mov esi, slot_code(Slot::Data(ty)) as i32
+            ; =>other
+            ; mov rdx, r8
+            ; mov esi, ready(Slot::Data(ty), false)
             ; test eax, eax
             ; jz =>leaf
             ; cmp eax, CONSTANT
             ; jne =>slow
         );
-        if !is_single {
-            dynasm!(self.asm; .arch x64; cmp BYTE [BYTE rdi + LANE_WIDE], 0; je =>slow);
+        match is_single {
+            true => dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq rdx, xmm0),
+            false => dynasm!(self.asm; .arch x64; cmp BYTE [BYTE rdi + LANE_WIDE], 0; je =>slow),
         }
-        self.check_magic(ty, slow);
-        dynasm!(self.asm; .arch x64; =>leaf);
-        self.set_leaf();
-        dynasm!(self.asm; .arch x64; =>shadow);
-        self.find_shadow(ty, slow);
-        self.set_shadow(big, slow);
-    }
-
-    /// The constant of a type, which is the double in rdx, must be no magic number. How it is kept goes into esi.
-    fn check_magic(&mut self, ty: Type, slow: DynamicLabel) {
+        self.check_magic(slow);
         dynasm!(self.asm
             ; .arch x64
-            ; mov r9, rdx
-            ; btr r9, 63
+            // What is beside it is as constant as it was.
+            ; movzx esi, BYTE [BYTE rdi + LANE_WIDE]
+            ; or esi, ready(Slot::Number(ty), false)
+            ; =>leaf
+        );
+        self.set_leaf();
+    }
+
+    /// The constant that is the double in rdx must be no magic number. Uses rcx and rsi.
+    fn check_magic(&mut self, slow: DynamicLabel) {
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rcx, rdx
+            ; btr rcx, 63
             ; mov rsi, QWORD magic::LEAST.to_bits() as i64
-            ; cmp r9, rsi
+            ; cmp rcx, rsi
             ; jae =>slow
-            ; mov esi, slot_code(Slot::Number(ty)) as i32
         );
     }
 
-    /// The float in r8 without a history, which is the double in rdx, becomes the argument; how it is kept is in esi. Returns.
+    /// The float in r8 without a history becomes the argument; how it is kept is in esi. Returns.
     fn set_leaf(&mut self) {
+        let nothing: *const Facts = Facts::NONE;
         dynasm!(self.asm
             ; .arch x64
-            ; xor eax, eax
-            ; mov [BYTE rdi + LANE_HI], rdx
-            ; mov [BYTE rdi + LANE_LO], rax
-            ; mov [BYTE rdi + LANE_ERR], rax
-            ; mov [BYTE rdi + LANE_ULPS], rax
-            ; mov [BYTE rdi + LANE_INFLUENCES], eax
-            ; mov [BYTE rdi + LANE_SLOT], si
+            ; mov rcx, QWORD nothing as i64
+            ; mov [BYTE rdi + LANE_WIDE], esi
             ; mov [BYTE rdi + LANE_WORD], r8
-            ; mov BYTE [BYTE rdi + LANE_IS_PLAIN], 1
-            ; clc
+            ; mov [BYTE rdi + LANE_FACTS], rcx
             ; ret
         );
     }
@@ -295,35 +322,13 @@ impl<R: Real> Maker<R> {
         );
     }
 
-    /// The node at rdx, with the handle in ecx, becomes the argument. Returns.
-    fn set_shadow(&mut self, big: usize, slow: DynamicLabel) {
-        let real = offset_of!(Node<R>, real);
-        let [has_doubles] = self.labels();
+    /// The node at rdx, with the handle in rcx, becomes the argument. Returns.
+    fn set_shadow(&mut self) {
         dynasm!(self.asm
             ; .arch x64
-            // One by one, as they were written: what is written by halves is not soon read as a whole.
-            ; vmovsd xmm0, [rdx + real as i32]
-            ; vmovsd xmm1, [rdx + (real + 8) as i32]
-            ; cmp QWORD [rdx + (real + big) as i32], 0
-            ; je =>has_doubles
-        );
-        // The doubles still stand for it, unless they are out of their depth.
-        self.check_safe(0, slow);
-        dynasm!(self.asm
-            ; .arch x64
-            ; =>has_doubles
-            ; mov rax, [rdx + (real + 16) as i32]
-            ; mov rsi, [rdx + offset_of!(Node<R>, ulps) as i32]
-            ; mov edx, [rdx + offset_of!(Node<R>, influences) as i32]
-            ; vmovsd [BYTE rdi + LANE_HI], xmm0
-            ; vmovsd [BYTE rdi + LANE_LO], xmm1
-            ; mov [BYTE rdi + LANE_ERR], rax
-            ; mov [BYTE rdi + LANE_ULPS], rsi
-            ; mov [BYTE rdi + LANE_INFLUENCES], edx
             ; mov [BYTE rdi + LANE_WORD], rcx
-            ; mov WORD [BYTE rdi + LANE_SLOT], slot_code(Slot::Node)
-            ; mov BYTE [BYTE rdi + LANE_IS_PLAIN], 1
-            ; clc
+            ; mov DWORD [BYTE rdi + LANE_WIDE], ready(Slot::Node, false)
+            ; mov [BYTE rdi + LANE_FACTS], rdx
             ; ret
         );
     }

@@ -1,0 +1,201 @@
+//! The common case's reals: how far they are from the native value, and how wrong that may be.
+//!
+//! Of a number that is nearly right the native value is known to the last digit. What is to be found out is the distance of the real from it,
+//! to which each operation adds its own rounding, known exactly, and hands on those of its arguments: a few sums and products, where the
+//! digits of a double-double take thirty. A distance has 53 digits, so that the number has the more the less it is wrong: a double that is
+//! wrong by an ulp has 106. Numbers that are far from right, and operations whose verdict needs care, are for double-doubles (`pair.rs`).
+//!
+//! Compiled code does the same, in the same order (`compiled/arithmetic.rs`).
+
+use crate::pair::{U, two_sum};
+use fpgrind_ir::Operator;
+
+/// The real is the native value plus `by`, to within `err`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Offset {
+    pub by: f64,
+    pub err: f64,
+}
+
+/// More than what the roundings of a bound, and what is left out of it because it is small of a higher order, can make of it.
+pub const SLACK: f64 = 1.0 + f64::EPSILON * 128.0;
+/// An operation is fine beyond doubt if the first term of a sum is at most four times the result (so the other is at most five times, and what is
+/// rounded of both makes no more than [`LOCAL`] floats), if the distance is less than such a part of the result, and the doubt less than two
+/// of the floats between which it lies.
+pub const TERM: f64 = 1.0 / 4.0;
+pub const DISTANCE: f64 = 256.0;
+pub const DOUBT: f64 = 1.0 / (4.0 * U);
+pub const DOUBT_OF_SINGLES: f64 = 1.0 / (2.0 * f32::EPSILON as f64);
+/// Floats that the local error and the doubt of an operation that passes here may make up together, at most.
+pub const LOCAL: u64 = 24;
+/// Products, quotients and roots that are smaller may have lost something below the least double, or single.
+pub const LEAST: f64 = f64::from_bits((1023 - 350) << 52);
+pub const LEAST_SINGLE: f64 = f64::from_bits((1023 - 120) << 52);
+/// A term that is less than that of what it natively is may repair it.
+pub const REPAIR: f64 = 1.0 / 256.0;
+
+/// An argument: the native value, and what is known of it.
+#[derive(Clone, Copy)]
+pub struct Near {
+    pub native: f64,
+    pub offset: Offset,
+}
+
+/// The operation on such arguments.
+pub struct Done {
+    pub offset: Offset,
+    /// The double next to the real; and what the operation's local error and doubt weigh beside it.
+    pub real: f64,
+    weight: f64,
+}
+
+impl Done {
+    /// Is it fine beyond doubt?
+    #[inline(always)]
+    pub fn is_fine(&self) -> bool {
+        self.real.abs() > self.weight
+    }
+}
+
+impl Offset {
+    pub const NONE: Offset = Offset { by: 0.0, err: 0.0 };
+}
+
+impl Near {
+    /// The double next to the real.
+    #[inline(always)]
+    pub fn real(&self) -> f64 {
+        self.native + self.offset.by
+    }
+
+    #[inline(always)]
+    pub fn negated(self) -> Near {
+        Near { native: -self.native, offset: Offset { by: -self.offset.by, err: self.offset.err } }
+    }
+}
+
+/// As the CPU has it: the second if they do not compare.
+#[inline(always)]
+fn least(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// An operation on doubles or singles, by the native result.
+pub struct Arithmetic {
+    pub native: f64,
+    pub is_single: bool,
+}
+
+impl Arithmetic {
+    #[inline(always)]
+    fn done(&self, by: f64, err: f64, weight: f64) -> Done {
+        let doubt = if self.is_single { DOUBT_OF_SINGLES } else { DOUBT };
+        let weight = f64::mul_add(err, doubt, f64::mul_add(by.abs(), DISTANCE, weight));
+        Done { offset: Offset { by, err }, real: self.native + by, weight }
+    }
+
+    #[inline(always)]
+    fn least(&self) -> f64 {
+        if self.is_single { LEAST_SINGLE } else { LEAST }
+    }
+
+    #[inline(always)]
+    pub fn add(&self, a: Near, b: Near) -> Done {
+        let (sum, mut rest) = two_sum(a.native, b.native);
+        let mut lost = 0.0;
+        if self.is_single {
+            // A double nearly always has all of the sum of two singles.
+            let (above, below) = (sum - self.native, rest);
+            rest = above + below;
+            lost = (below - (rest - above)).abs();
+        }
+        // What is exact stays exact: bounds of values that go round in a loop would grow with each turn.
+        let (handed_on, below) = two_sum(a.offset.by, b.offset.by);
+        let (by, below_too) = two_sum(handed_on, rest);
+        let rounded = below.abs() + below_too.abs();
+        let rounded = if self.is_single { rounded + lost } else { rounded };
+        let err = ((a.offset.err + b.offset.err) + rounded) * SLACK;
+        self.done(by, err, a.real().abs() * TERM)
+    }
+
+    #[inline(always)]
+    pub fn mul(&self, a: Near, b: Near) -> Done {
+        let rest = match self.is_single {
+            // A double has all of the product of two singles.
+            true => a.native * b.native - self.native,
+            false => f64::mul_add(a.native, b.native, -self.native),
+        };
+        let (x, y) = (a.real(), b.real());
+        let cross = a.native * b.offset.by;
+        let crossed = f64::mul_add(a.offset.by, y, cross);
+        let by = rest + crossed;
+        let from_args = f64::mul_add(x.abs(), b.offset.err, y.abs() * a.offset.err);
+        let size = crossed.abs();
+        let rounded = f64::mul_add(cross.abs() + size, 2.0 * U, least(by.abs() * U, size));
+        self.done(by, (from_args + rounded) * SLACK, self.least())
+    }
+
+    #[inline(always)]
+    pub fn div(&self, a: Near, b: Near) -> Done {
+        let rest = f64::mul_add(-self.native, b.native, a.native);
+        let crossed = f64::mul_add(-self.native, b.offset.by, a.offset.by);
+        let numerator = rest + crossed;
+        let divisor = b.real();
+        let by = numerator / divisor;
+        let from_args = f64::mul_add((self.native + by).abs(), b.offset.err, a.offset.err);
+        let rounded = f64::mul_add(crossed.abs() + numerator.abs(), U, from_args);
+        let err = f64::mul_add(by.abs(), 4.0 * U, rounded / divisor.abs()) * SLACK;
+        let mut done = self.done(by, err, self.least());
+        if a.native.abs() <= LEAST {
+            done.weight = f64::INFINITY;
+        }
+        done
+    }
+
+    #[inline(always)]
+    pub fn sqrt(&self, a: Near) -> Done {
+        let rest = f64::mul_add(-self.native, self.native, a.native);
+        let numerator = rest + a.offset.by;
+        let twice = self.native + self.native;
+        let nearly = numerator / twice;
+        let divisor = twice + nearly;
+        let by = numerator / divisor;
+        let part = nearly / twice;
+        let rounded = f64::mul_add(part * part, 2.0, 4.0 * U);
+        let err = f64::mul_add(by.abs(), rounded, a.offset.err / divisor.abs()) * SLACK;
+        self.done(by, err, self.least())
+    }
+
+    #[inline(always)]
+    pub fn fma(&self, a: Near, b: Near, c: Near) -> Done {
+        let product = a.native * b.native;
+        let below = f64::mul_add(a.native, b.native, -product);
+        let (sum, beside) = two_sum(product, c.native);
+        let below = below + beside;
+        let rest = (sum - self.native) + below;
+        let (x, y) = (a.real(), b.real());
+        let cross = a.native * b.offset.by;
+        let crossed = f64::mul_add(a.offset.by, y, cross);
+        let handed_on = crossed + c.offset.by;
+        let by = handed_on + rest;
+        let from_args = f64::mul_add(x.abs(), b.offset.err, y.abs() * a.offset.err) + c.offset.err;
+        let rounded = (cross.abs() + crossed.abs()) + (below.abs() + rest.abs());
+        let rounded = rounded + (handed_on.abs() + by.abs());
+        let err = f64::mul_add(rounded, 2.0 * U, from_args) * SLACK;
+        self.done(by, err, f64::mul_add(c.real().abs(), TERM, self.least()))
+    }
+
+    /// A sum, product, quotient or root.
+    #[inline(always)]
+    pub fn apply(&self, operator: Operator, [a, b, c]: [Near; 3]) -> Done {
+        match operator {
+            Operator::Add => self.add(a, b),
+            Operator::Sub => self.add(a, b.negated()),
+            Operator::Mul => self.mul(a, b),
+            Operator::Div => self.div(a, b),
+            Operator::Fma => self.fma(a, b, c),
+            _ => self.sqrt(a),
+        }
+    }
+}
