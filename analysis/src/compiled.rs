@@ -4,6 +4,8 @@
 //! added, multiplied and stored. Each piece of it looks first whether it is that case, and changes nothing before it knows. Whatever it
 //! does not know how to do is left to the engine's own instruction, so that the code adds speed and no meaning.
 //!
+//! Code goes from record to record by itself, as long as there is code for them.
+//!
 //! While it runs, these registers stay what they are: rbx the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
 //! r15 what is known of the thread's registers; rbp is where the next node will be.
 
@@ -13,8 +15,9 @@ mod places;
 mod routines;
 
 pub use routines::Routines;
-use routines::{ENGINE, READY, READY_SINGLE, find_room, number_of};
+use routines::{ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
 
+use crate::consume::Books;
 use crate::dd::DoubleDouble;
 use crate::lanes::{Facts, Instr, Lane, Number, Plain};
 use crate::location::LocationId;
@@ -33,7 +36,7 @@ use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 /// Bytes of code that a block may have, and that there may be in all: blocks that come later are interpreted.
 const MOST_OF_A_BLOCK: usize = 1 << 18;
@@ -43,31 +46,40 @@ const MOST: usize = 1 << 26;
 #[derive(Default)]
 pub struct Code {
     runs: Cell<u32>,
-    compiled: OnceCell<Option<Compiled>>,
-}
-
-struct Compiled {
-    /// Where among all code.
-    at: AssemblyOffset,
-    _work: Vec<Box<Work>>,
+    /// What the code has to do; nothing if there is no code.
+    compiled: OnceCell<Option<Vec<Box<Work>>>>,
 }
 
 /// The code of all programs.
 pub struct Arena {
     code: Option<Assembler>,
-    base: *const u8,
+    /// Where that of each is, by the programs' numbers; zero if it has none.
+    entries: Vec<u32>,
+    /// Bytes of their records, at most.
+    longest: usize,
 }
+
+/// Programs with larger numbers are interpreted.
+const MOST_PROGRAMS: u32 = 1 << 22;
 
 impl Arena {
     pub fn new() -> Arena {
-        Arena { code: None, base: std::ptr::null() }
+        Arena { code: None, entries: Vec::new(), longest: 0 }
     }
 
     /// Nothing if there is no room.
-    fn add(&mut self, code: &[u8]) -> Option<AssemblyOffset> {
+    fn add(&mut self, number: u32, program: &Program, code: &[u8]) -> Option<()> {
+        if number >= MOST_PROGRAMS {
+            return None;
+        }
         let all = match &mut self.code {
             Some(all) => all,
-            none => none.insert(Assembler::new().ok()?),
+            none => {
+                let all = none.insert(Assembler::new().ok()?);
+                // Nothing begins at zero.
+                dynasm!(all; .arch x64; int3);
+                all
+            }
         };
         dynasm!(all; .arch x64; .align 64);
         let start = all.offset();
@@ -76,47 +88,95 @@ impl Arena {
         }
         all.extend(code);
         all.commit().ok()?;
-        self.base = all.reader().lock().ptr(AssemblyOffset(0));
-        Some(start)
+        if self.entries.len() <= number as usize {
+            self.entries.resize(number as usize + 1, 0);
+        }
+        self.entries[number as usize] = start.0 as u32;
+        self.longest = self.longest.max(program.record);
+        Some(())
+    }
+
+    /// The number will be another's.
+    pub fn forget(&mut self, number: u32) {
+        if let Some(entry) = self.entries.get_mut(number as usize) {
+            *entry = 0;
+        }
     }
 }
 
-/// Runs a program's code on a record, if it has any. Says whether it has.
-pub fn run<R: Real>(running: &mut Running<'_, R>, program: &Program, record: &[u8], lanes: &mut [Lane]) -> bool {
+/// What compiled code needs to go from a record to the next.
+#[repr(C)]
+pub struct Way {
+    /// The last place at which a record may begin that is certainly whole.
+    last: *const u8,
+    base: *const u8,
+    entries: *const u32,
+    programs: usize,
+    /// Records that were run.
+    records: u64,
+    /// What the engine needs.
+    call: *mut (),
+    /// No further.
+    stop: bool,
+}
+
+impl Way {
+    pub const NOWHERE: Way =
+        Way { last: null(), base: null(), entries: null(), programs: 0, records: 0, call: null_mut(), stop: false };
+}
+
+/// Compiles a program if it has run often.
+pub fn prepare<R: Real>(running: &mut Running<'_, R>, number: u32, program: &Program) {
     let code = &program.code;
-    let Some(compiled) = code.compiled.get() else {
-        let runs = code.runs.get();
+    let runs = code.runs.get();
+    if code.compiled.get().is_some() || running.books.compile_after.is_none_or(|after| runs < after) {
         code.runs.set(runs.saturating_add(1));
-        let is_due = running.books.compile_after.is_some_and(|after| runs >= after);
-        return is_due && {
-            let books = &mut *running.books;
-            code.compiled.get_or_init(|| {
-                let (code, work) = Compiler::compile(program, &books.operations)?;
-                Some(Compiled { at: books.code.add(&code)?, _work: work })
-            });
-            run(running, program, record, lanes)
-        };
+        return;
+    }
+    let books = &mut *running.books;
+    code.compiled.get_or_init(|| {
+        let (code, work) = Compiler::compile(program, &books.operations)?;
+        books.make_room(program);
+        books.code.add(number, program, &code).map(|()| work)
+    });
+}
+
+/// Runs records that programs have code for, as many as there are before one without. How many bytes they are.
+pub fn run<R: Real>(running: &mut Running<'_, R>, bytes: &[u8]) -> usize {
+    let Books { operations, code: Arena { code, entries, longest }, .. } = &mut *running.books;
+    let is_common = running.thread.mode.is_plain() && !operations.strays.wanted;
+    let (Some(code), true, true) = (code, is_common, bytes.len() >= *longest) else { return 0 };
+    let base = code.reader().lock().ptr(AssemblyOffset(0));
+    let start = operations.routines.table[ENTER];
+    operations.routines.way = Way {
+        last: &raw const bytes[bytes.len() - *longest..] as *const u8,
+        base,
+        entries: entries.as_ptr(),
+        programs: entries.len(),
+        ..Way::NOWHERE
     };
-    let is_common = running.thread.mode.is_plain() && !running.books.operations.strays.wanted;
-    let Some(start) = compiled.as_ref().filter(|_| is_common) else { return false };
     // SAFETY: what begins there is such a function.
-    let entry: Entry<R> = unsafe { std::mem::transmute(running.books.code.base.add(start.at.0)) };
+    let enter: Enter<R> = unsafe { std::mem::transmute(start) };
+    let lanes = std::mem::take(&mut running.books.lanes);
     let operations = &raw mut running.books.operations;
     let (recent, registers) = (running.process.memory.recent(), running.thread.registers.parts().as_mut_ptr());
-    let (record_at, lanes_at) = (record.as_ptr(), lanes.as_mut_ptr());
     let mut call = Call { running, lanes, panic: None };
-    // SAFETY: the code was made for this program, whose records are that long, and reads and writes what the call borrows.
-    unsafe {
-        (*operations).routines.call = (&raw mut call).cast();
-        entry(operations, record_at, lanes_at, recent.cast(), registers.cast());
-    }
-    if let Some(panic) = call.panic {
+    let lanes_at = call.lanes.as_mut_ptr();
+    // SAFETY: the code was made for the programs whose records these are, and reads and writes what the call borrows.
+    let end = unsafe {
+        (*operations).routines.way.call = (&raw mut call).cast();
+        enter(operations, bytes.as_ptr(), lanes_at, recent.cast(), registers.cast())
+    };
+    let Call { running, lanes, panic } = call;
+    running.books.totals.blocks += running.books.operations.routines.way.records;
+    running.books.lanes = lanes;
+    if let Some(panic) = panic {
         resume_unwind(panic);
     }
-    true
+    end as usize - bytes.as_ptr() as usize
 }
 
-type Entry<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut Lane, *const u8, *mut u8);
+type Enter<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut Lane, *const u8, *mut u8) -> *const u8;
 
 /// What code has to do, and has the engine do if it is out of the ordinary.
 pub struct Work {
@@ -130,7 +190,7 @@ pub struct Work {
 /// What the engine needs to execute an instruction.
 struct Call<'a, 'b, R> {
     running: &'a mut Running<'b, R>,
-    lanes: &'a mut [Lane],
+    lanes: Vec<Lane>,
     /// It cannot go through code of ours: it waits here until that has returned.
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -145,6 +205,7 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
         let before = running.books.operations.nodes.base;
         let done = catch_unwind(AssertUnwindSafe(|| running.execute_with_fma(instr, program, record, lanes)));
         *panic = done.err();
+        running.books.operations.routines.way.stop = panic.is_some();
         let nodes = &running.books.operations.nodes;
         if nodes.base != before {
             lanes.iter_mut().for_each(|lane| lane.point_again(nodes));
@@ -217,7 +278,6 @@ impl<'a, R: Real> Compiler<'a, R> {
         }
         let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::new());
         let mut compiler = Compiler { asm, operations, program, engine, work, is_broken: false };
-        compiler.enter();
         for instr in &program.lanes.instrs {
             compiler.instr(instr);
             if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
@@ -233,37 +293,10 @@ impl<'a, R: Real> Compiler<'a, R> {
         std::array::from_fn(|_| self.asm.new_dynamic_label())
     }
 
-    fn enter(&mut self) {
-        dynasm!(self.asm
-            ; .arch x64
-            ; push rbx
-            ; push rbp
-            ; push r12
-            ; push r13
-            ; push r14
-            ; push r15
-            ; sub rsp, 8
-            ; mov rbx, rdi
-            ; mov r12, rsi
-            ; mov r13, rdx
-            ; mov r14, rcx
-            ; mov r15, r8
-        );
-        find_room::<R>(&mut self.asm);
-    }
-
+    /// Goes on to the next record.
     fn leave(&mut self) {
-        dynasm!(self.asm
-            ; .arch x64
-            ; add rsp, 8
-            ; pop r15
-            ; pop r14
-            ; pop r13
-            ; pop r12
-            ; pop rbp
-            ; pop rbx
-            ; ret
-        );
+        let next = offset_of!(Operations<R>, routines.table) + NEXT * size_of::<*const u8>();
+        dynasm!(self.asm; .arch x64; add r12, self.program.record as i32; jmp QWORD [rbx + next as i32]);
     }
 
     fn instr(&mut self, instr: &Instr) {

@@ -17,6 +17,7 @@ use crate::program::Program;
 use crate::real::Real;
 use crate::room::Room;
 use crate::run::{Frame, Running};
+use crate::shadow::Value;
 use crate::spots::Spots;
 use crate::trace::{Handle, Nodes};
 use crate::{Config, RealKind, error, finish};
@@ -110,6 +111,19 @@ pub struct Shadow {
     pub bits: f64,
 }
 
+impl<R> Books<R> {
+    /// For the values of a program.
+    pub fn make_room(&mut self, program: &Program) {
+        let (values, lanes) = (&mut self.frame.values, &mut self.lanes);
+        if values.len() < program.steps.len() {
+            values.resize(program.steps.len(), Value::plain(0));
+        }
+        if lanes.len() < program.lanes.count {
+            lanes.resize(program.lanes.count, Lane::NOTHING);
+        }
+    }
+}
+
 impl<R: Real> Consumer<R> {
     fn new(config: Config) -> Consumer<R> {
         let room = Room::new(config.memory / 8);
@@ -192,6 +206,7 @@ impl<R: Real> Consumer<R> {
     /// A block that makes no sense is refused, and its records are then unknown.
     fn block(&mut self, process: u32, number: u32, block: &Block) -> Result<(), Unknown> {
         self.programs.remove(&number);
+        self.books.code.forget(number);
         let mappings = &self.guests.process(process).ok_or(Unknown)?.mappings;
         let Books { operations, spots, locations, .. } = &mut self.books;
         let locate = |pc| locations.number(mappings.instruction(pc));
@@ -232,8 +247,12 @@ impl<R: Real> Consumer<R> {
     }
 }
 
-/// Runs the record at the start of `bytes`; its length, or nothing if it cannot be one.
+/// Runs the record at the start of `bytes`, or some of them; their length, or nothing if it cannot be one.
 fn record<R: Real>(programs: &FxHashMap<u32, Box<Program>>, running: &mut Running<R>, bytes: &[u8]) -> Option<usize> {
+    let done = compiled::run(running, bytes);
+    if done > 0 {
+        return Some(done);
+    }
     let number = log::u32_at(bytes, 0)?;
     if number == log::OUTPUT {
         let (output, length) = Output::decode(bytes)?;
@@ -257,6 +276,7 @@ fn record<R: Real>(programs: &FxHashMap<u32, Box<Program>>, running: &mut Runnin
         return None;
     }
     running.books.totals.blocks += 1;
+    compiled::prepare(running, number, program);
     running.run(program, record);
     Some(record.len())
 }

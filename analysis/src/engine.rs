@@ -1,6 +1,5 @@
 //! Runs a block's shadow program on one record.
 
-use crate::compiled;
 use crate::lanes::{Address, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
 use crate::plain;
 use crate::program::Program;
@@ -106,19 +105,11 @@ impl<R: Real> Running<'_, R> {
 
     #[inline(always)]
     fn run_anywhere(&mut self, program: &Program, record: &[u8]) {
-        let values = &mut self.books.frame.values;
-        if values.len() < program.steps.len() {
-            values.resize(program.steps.len(), Value::plain(0));
-        }
+        self.books.make_room(program);
         // Steps have the rest of the books.
         let mut lanes = std::mem::take(&mut self.books.lanes);
-        if lanes.len() < program.lanes.count {
-            lanes.resize(program.lanes.count, Lane::NOTHING);
-        }
-        if !compiled::run(self, program, record, &mut lanes) {
-            for instr in &program.lanes.instrs {
-                self.execute(instr, program, record, &mut lanes);
-            }
+        for instr in &program.lanes.instrs {
+            self.execute(instr, program, record, &mut lanes);
         }
         self.books.lanes = lanes;
     }

@@ -45,8 +45,9 @@ pub struct Near {
 /// The operation on such arguments.
 pub struct Done {
     pub offset: Offset,
-    /// The double next to the real; and what the operation's local error and doubt weigh beside it.
+    /// The double next to the real; what the operation's local error weighs beside it; and the same with the doubt.
     pub real: f64,
+    local: f64,
     weight: f64,
 }
 
@@ -55,6 +56,12 @@ impl Done {
     #[inline(always)]
     pub fn is_fine(&self) -> bool {
         self.real.abs() > self.weight
+    }
+
+    /// Or as far as can be known?
+    #[inline(always)]
+    pub fn seems_fine(&self) -> bool {
+        self.real.abs() > self.local
     }
 }
 
@@ -91,8 +98,8 @@ impl Arithmetic {
     #[inline(always)]
     fn done(&self, by: f64, err: f64, weight: f64) -> Done {
         let doubt = if self.is_single { DOUBT_OF_SINGLES } else { DOUBT };
-        let weight = f64::mul_add(err, doubt, f64::mul_add(by.abs(), DISTANCE, weight));
-        Done { offset: Offset { by, err }, real: self.native + by, weight }
+        let local = f64::mul_add(by.abs(), DISTANCE, weight);
+        Done { offset: Offset { by, err }, real: self.native + by, local, weight: f64::mul_add(err, doubt, local) }
     }
 
     #[inline(always)]
@@ -146,11 +153,8 @@ impl Arithmetic {
         let from_args = f64::mul_add((self.native + by).abs(), b.offset.err, a.offset.err);
         let rounded = f64::mul_add(crossed.abs() + numerator.abs(), U, from_args);
         let err = f64::mul_add(by.abs(), 4.0 * U, rounded / divisor.abs()) * SLACK;
-        let mut done = self.done(by, err, self.least());
-        if a.native.abs() <= LEAST {
-            done.weight = f64::INFINITY;
-        }
-        done
+        let is_safe = a.native.abs() > LEAST;
+        self.done(by, err, if is_safe { self.least() } else { f64::INFINITY })
     }
 
     #[inline(always)]

@@ -86,7 +86,7 @@ impl<R: Real> Operations<R> {
             noise: noise(config),
             settles,
             tolerated,
-            routines: Routines::new(tolerated),
+            routines: Routines::new(tolerated, settles),
             sets: Sets::new(config.memory / 16),
             sites: Sites::new(room),
             nodes: Nodes::new(config.max_depth, config.memory / 2),

@@ -141,6 +141,10 @@ impl Sites {
         self.sites[number].tally.doubts.passes()
     }
 
+    pub fn may_pass_over_doubt(&self, number: usize) -> bool {
+        self.sites[number].tally.doubts.skip > 0
+    }
+
     pub fn is_candidate(&self, number: usize) -> bool {
         matches!(self.sites[number].state, State::Candidate(_))
     }

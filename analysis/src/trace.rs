@@ -250,7 +250,7 @@ pub struct Nodes<R> {
     pub(crate) cursor: usize,
     pub(crate) end: usize,
     /// Nodes to have before the next collection.
-    enough: usize,
+    pub(crate) enough: usize,
     most: usize,
     max_depth: usize,
     /// Levels that were kept last.

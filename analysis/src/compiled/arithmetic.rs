@@ -5,6 +5,7 @@ use super::*;
 use crate::influence::{FIRST, RECENT as UNIONS, Union};
 use crate::offset::{DISTANCE, DOUBT, DOUBT_OF_SINGLES, LEAST, LEAST_SINGLE, REPAIR, SLACK, TERM};
 use crate::pair::U;
+use crate::settle::{FREE, OPERATIONS};
 use crate::trace::ULPS_UNASKED;
 
 /// Where the arguments' lanes are, and what is known of the arguments.
@@ -315,25 +316,52 @@ impl<R: Real> Maker<R> {
         }
         // It must be fine beyond doubt.
         self.add_scaled(0, 7, DISTANCE);
+        dynasm!(self.asm; .arch x64; vmovapd xmm11, xmm0; vaddsd xmm9, xmm2, xmm6);
         self.add_scaled(0, 8, if is_single { DOUBT_OF_SINGLES } else { DOUBT });
-        dynasm!(self.asm; .arch x64; vaddsd xmm9, xmm2, xmm6);
         self.magnitude(10, 9);
-        dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm0; jbe =>slow);
-        let [influenced, booked] = self.labels();
+        let [doubtful, influenced, booked, counted] = self.labels();
+        dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm0; jbe =>doubtful);
         dynasm!(self.asm; .arch x64; mov eax, [BYTE Rq(OF_A) + INFLUENCES]);
         for facts in &FACTS[1..arity] {
             dynasm!(self.asm; .arch x64; or eax, [BYTE Rq(*facts) + INFLUENCES]);
         }
         dynasm!(self.asm; .arch x64; jnz =>influenced; =>booked);
         self.count(slow);
+        dynasm!(self.asm; .arch x64; =>counted);
         self.make_node(operator, ty);
         self.set_result(ty);
         dynasm!(self.asm; .arch x64; add rbp, size_of::<Node<R>>() as i32; ret; =>influenced);
         self.influences(operator, ty, slow);
-        dynasm!(self.asm; .arch x64; jmp =>booked);
+        dynasm!(self.asm; .arch x64; jmp =>booked; =>doubtful; vucomisd xmm10, xmm11; jbe =>slow);
+        self.check_doubt(slow);
+        self.influences(operator, ty, slow);
+        self.count(slow);
+        if self.settles {
+            let skip = offset_of!(Tally, doubts.skip) as i32;
+            dynasm!(self.asm; .arch x64; dec QWORD [rcx + skip]);
+        }
+        dynasm!(self.asm; .arch x64; jmp =>counted);
     }
 
-    /// The influences of the result into eax, if there are any.
+    /// It must be a doubt that passes.
+    fn check_doubt(&mut self, slow: DynamicLabel) {
+        if !self.settles {
+            return;
+        }
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rax, [rbx + offset_of!(Operations<R>, count) as i32]
+            ; shr rax, OPERATIONS.trailing_zeros() as i8
+            ; add rax, FREE as i32
+            ; cmp [rbx + offset_of!(Operations<R>, done_again) as i32], rax
+            ; jb =>slow
+            ; mov rax, [BYTE r11 + offset_of!(Work, tally) as i8]
+            ; cmp QWORD [rax + offset_of!(Tally, doubts.skip) as i32], 0
+            ; je =>slow
+        );
+    }
+
+    /// The influences of the result into eax.
     fn influences(&mut self, operator: Operator, ty: Type, slow: DynamicLabel) {
         let is_sum = matches!(operator, Operator::Add | Operator::Sub);
         if is_sum {
@@ -378,7 +406,8 @@ impl<R: Real> Maker<R> {
         if !is_sum {
             return;
         }
-        dynasm!(self.asm; .arch x64; vxorpd xmm7, xmm7, xmm7);
+        let [none] = self.labels();
+        dynasm!(self.asm; .arch x64; test eax, eax; jz =>none; vxorpd xmm7, xmm7, xmm7);
         for (real, native) in [(12, 4), (13, 5)] {
             // It may repair, or be repaired.
             dynasm!(self.asm
@@ -393,6 +422,7 @@ impl<R: Real> Maker<R> {
             self.scale(native, native, REPAIR);
             dynasm!(self.asm; .arch x64; vucomisd Rx(real), Rx(native); jbe =>slow);
         }
+        dynasm!(self.asm; .arch x64; =>none);
     }
 
     /// Counts the execution, unless there is more to do; from here on it is done. The node's handle goes into r9.

@@ -9,7 +9,7 @@ use crate::offset;
 use crate::pages::{PAGE, RECENT, Recent, Slots};
 use fpgrind_ir::GRANULE;
 use std::marker::PhantomData;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 /// The routines' numbers: first those of the operations on doubles, then on singles.
 pub const LOAD: usize = 2 * PLAIN.len();
@@ -18,7 +18,10 @@ pub const READY: usize = FILL + 1;
 pub const READY_SINGLE: usize = READY + 1;
 /// Has the engine do it.
 pub const ENGINE: usize = READY_SINGLE + 1;
-const COUNT: usize = ENGINE + 1;
+/// Where Rust calls it, and where blocks lead to.
+pub const ENTER: usize = ENGINE + 1;
+pub const NEXT: usize = ENTER + 1;
+const COUNT: usize = NEXT + 1;
 
 /// The number of an operation on floats of a type.
 pub fn number_of(operator: Operator, ty: Type) -> usize {
@@ -31,22 +34,21 @@ pub struct Routines<R> {
     pub table: [*const u8; COUNT],
     /// What the results of each operation look like.
     pub examples: [Node<R>; 2 * PLAIN.len()],
-    /// What the engine needs, while code runs.
-    pub call: *mut (),
+    pub way: Way,
     code: Option<ExecutableBuffer>,
 }
 
 impl<R: Real> Routines<R> {
     /// None where the CPU cannot run them, reals are not made for them, or too little is tolerated.
-    pub fn new(tolerated: u64) -> Routines<R> {
+    pub fn new(tolerated: u64, settles: bool) -> Routines<R> {
         let examples = std::array::from_fn(|number| {
             let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
             Node::example(PLAIN[number % PLAIN.len()], ty)
         });
         let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
-        let made = can_be.then(Maker::<R>::make).flatten();
+        let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
-        Routines { table, examples, call: null_mut(), code: made.map(|(code, _)| code) }
+        Routines { table, examples, way: Way::NOWHERE, code: made.map(|(code, _)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -106,6 +108,7 @@ pub fn slots(
 
 pub struct Maker<R> {
     pub asm: Assembler,
+    pub settles: bool,
     /// Masks of sixteen bytes: all but the sign, the sign.
     pub magnitude: DynamicLabel,
     pub sign: DynamicLabel,
@@ -114,10 +117,10 @@ pub struct Maker<R> {
 }
 
 impl<R: Real> Maker<R> {
-    fn make() -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
+    fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
         let mut asm = Assembler::new().ok()?;
         let (magnitude, sign) = (asm.new_dynamic_label(), asm.new_dynamic_label());
-        let mut maker = Maker { asm, magnitude, sign, numbers: Vec::new(), reals: PhantomData::<R> };
+        let mut maker = Maker { asm, settles, magnitude, sign, numbers: Vec::new(), reals: PhantomData::<R> };
         let [slow] = maker.labels();
         let starts = std::array::from_fn(|number| {
             dynasm!(maker.asm; .arch x64; .align 64);
@@ -131,6 +134,8 @@ impl<R: Real> Maker<R> {
                     dynasm!(maker.asm; .arch x64; =>slow);
                     maker.call_engine();
                 }
+                ENTER => maker.enter(),
+                NEXT => maker.next(),
                 _ if number < PLAIN.len() => maker.operation(PLAIN[number], Type::F64, slow),
                 _ => maker.operation(PLAIN[number - PLAIN.len()], Type::F32, slow),
             }
@@ -140,13 +145,71 @@ impl<R: Real> Maker<R> {
         Some((maker.asm.finalize().ok()?, starts))
     }
 
+    /// Comes from Rust, and goes on to the first record.
+    fn enter(&mut self) {
+        dynasm!(self.asm
+            ; .arch x64
+            ; push rbx
+            ; push rbp
+            ; push r12
+            ; push r13
+            ; push r14
+            ; push r15
+            ; sub rsp, 8
+            ; mov rbx, rdi
+            ; mov r12, rsi
+            ; mov r13, rdx
+            ; mov r14, rcx
+            ; mov r15, r8
+        );
+        find_room::<R>(&mut self.asm);
+        self.next();
+    }
+
+    /// To the code of the record at r12, if there is any, or back to Rust.
+    fn next(&mut self) {
+        let [back] = self.labels();
+        let way = offset_of!(Operations<R>, routines.way);
+        let way = |field: usize| (way + field) as i32;
+        dynasm!(self.asm
+            ; .arch x64
+            ; cmp r12, [rbx + way(offset_of!(Way, last))]
+            ; ja =>back
+            ; mov eax, [r12]
+            ; cmp rax, [rbx + way(offset_of!(Way, programs))]
+            ; jae =>back
+            ; mov rcx, [rbx + way(offset_of!(Way, entries))]
+            ; mov eax, [rcx + 4 * rax]
+            ; test eax, eax
+            ; jz =>back
+            ; mov rcx, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+            ; cmp rcx, [rbx + offset_of!(Operations<R>, nodes.enough) as i32]
+            ; jae =>back
+            ; cmp BYTE [rbx + way(offset_of!(Way, stop))], 0
+            ; jne =>back
+            ; inc QWORD [rbx + way(offset_of!(Way, records))]
+            ; add rax, [rbx + way(offset_of!(Way, base))]
+            ; jmp rax
+            ; =>back
+            ; mov rax, r12
+            ; add rsp, 8
+            ; pop r15
+            ; pop r14
+            ; pop r13
+            ; pop r12
+            ; pop rbp
+            ; pop rbx
+            ; ret
+        );
+    }
+
     /// Has the engine do the work at r11.
     fn call_engine(&mut self) {
         let function: unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Work, *const u8) = execute::<R>;
         dynasm!(self.asm
             ; .arch x64
             ; sub rsp, 8
-            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.call) as i32]
+            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
             ; mov rsi, r11
             ; mov rdx, r12
             ; mov rax, QWORD function as usize as i64
