@@ -102,7 +102,7 @@ pub struct Directory {
     all: Pages,
 }
 
-pub const RECENT: usize = 64;
+pub const RECENT: usize = 256;
 /// No address has this page.
 const NOBODY: u64 = u64::MAX;
 

@@ -85,21 +85,14 @@ pub struct Made<R> {
 }
 
 /// The result of an operation, and how it came about. Compiled code writes them, too; what is the same in all results of an instruction
-/// is `at` and the last eight bytes.
+/// is `at` and the eight bytes from `operator` on. What is asked of an argument is in one line of a cache.
 #[repr(C)]
 pub struct Node<R> {
     /// What it stands for, as it is best kept beside the native value (`offset.rs`).
     pub(crate) kept: R,
     pub influences: Influences,
     pub at: LocationId,
-    /// Total error, in the format in which the value was last rounded; or that it is to be had from the rest.
-    pub(crate) ulps: u64,
-    /// Bits of leaves, numbers of nodes.
-    pub(crate) args: [u64; MAX_ARITY],
     pub(crate) low: u64,
-    /// Of floats of more than eight bytes.
-    high: u64,
-    pub(crate) slots: [Slot; MAX_ARITY],
     pub operator: Operator,
     pub ty: Type,
     digits: u8,
@@ -108,6 +101,13 @@ pub struct Node<R> {
     leaf: Option<bool>,
     /// Its type, if it is an argument like others, and kept as an offset.
     pub(crate) plain: Option<Type>,
+    /// Total error, in the format in which the value was last rounded; or that it is to be had from the rest.
+    pub(crate) ulps: u64,
+    /// Bits of leaves, numbers of nodes.
+    pub(crate) args: [u64; MAX_ARITY],
+    pub(crate) slots: [Slot; MAX_ARITY],
+    /// Of floats of more than eight bytes.
+    high: u64,
 }
 
 /// The total error of a node that nobody has asked for.
@@ -170,17 +170,17 @@ impl<R: Real> Node<R> {
             kept: R::zero(0),
             influences: Influences::NONE,
             at: LocationId(0),
-            ulps: 0,
-            args: [0; MAX_ARITY],
             low: 0,
-            high: 0,
-            slots: [Slot::None; MAX_ARITY],
             operator: Operator::Cast,
             ty: Type::F64,
             digits: 0,
             direction: Direction::Nearest,
             leaf: None,
             plain: None,
+            ulps: 0,
+            args: [0; MAX_ARITY],
+            slots: [Slot::None; MAX_ARITY],
+            high: 0,
         }
     }
 
@@ -261,17 +261,17 @@ pub struct Nodes<R> {
 }
 
 /// They fit into a second-level cache: more are worth their misses only if they are in use.
-const FEW: usize = 1 << 14;
+const FEW: usize = 1 << 12;
 /// New ones come in such numbers.
 const MORE: usize = 256;
 /// How many times the nodes in use there are room for. Each collection looks at all in use.
 const ROOM: usize = 4;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
 /// value shows only further below.
-const GENEROUS: usize = 2;
+const GENEROUS: usize = 1;
 /// And how many times while that is little: doubts are settled, and errors taken apart, with what is known of a value's past.
 const LONG: usize = 16;
-const MANY: usize = 1 << 15;
+const MANY: usize = 1 << 13;
 /// Depth costs memory for every live value.
 const MAX_DEPTH: usize = 1000;
 
