@@ -47,6 +47,9 @@ struct Use {
 }
 
 impl Choice {
+    /// Where compiled code finds how many executions are still to be watched.
+    pub const LEFT: usize = std::mem::offset_of!(Choice, left);
+
     pub fn new() -> Choice {
         Choice { left: WATCHED, watched: None }
     }

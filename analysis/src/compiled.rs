@@ -15,11 +15,11 @@ mod places;
 mod routines;
 
 pub use routines::Routines;
-use routines::{ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
+use routines::{COMPARE, COMPARE_SINGLES, ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
 
 use crate::consume::Books;
 use crate::dd::DoubleDouble;
-use crate::lanes::{Facts, Instr, Lane, Number, Plain};
+use crate::lanes::{Compare, Facts, Instr, Lane, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
 use crate::operation::Operations;
@@ -27,7 +27,7 @@ use crate::program::Program;
 use crate::real::Real;
 use crate::run::Running;
 use crate::shadow::Part;
-use crate::site::Tally;
+use crate::spots::Spots;
 use crate::trace::{Node, Slot};
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
@@ -135,7 +135,7 @@ pub fn prepare<R: Real>(running: &mut Running<'_, R>, number: u32, program: &Pro
     }
     let books = &mut *running.books;
     code.compiled.get_or_init(|| {
-        let (code, work) = Compiler::compile(program, &books.operations)?;
+        let (code, work) = Compiler::compile(program, &books.operations, &books.spots)?;
         books.make_room(program);
         books.code.add(number, program, &code).map(|()| work)
     });
@@ -182,8 +182,8 @@ type Enter<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut La
 pub struct Work {
     instr: *const Instr,
     program: *const Program,
-    /// Of an operation.
-    tally: *const Tally,
+    /// The tally of an operation, or the spot of a decision.
+    of: *const (),
     at: LocationId,
 }
 
@@ -196,19 +196,34 @@ struct Call<'a, 'b, R> {
 }
 
 unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *const Work, record: *const u8) {
-    // SAFETY: the code was called with the one, and made with the other, which lives as long as it does, and so do what it points to.
-    let (call, instr, program) = unsafe { (&mut *call, &*(*work).instr, &*(*work).program) };
+    // SAFETY: the code was called with the one, and made with the other, which lives as long as it does, and so does what it points to.
+    let (call, instr, program) = unsafe { (&mut *call, (*work).instr.as_ref(), &*(*work).program) };
     // SAFETY: records of the program are that long.
     let record = unsafe { std::slice::from_raw_parts(record, program.record) };
-    let Call { running, lanes, panic } = call;
-    if panic.is_none() {
+    let instrs = instr.map_or(&program.lanes.instrs[..], std::slice::from_ref);
+    call.do_carefully(|running, lanes| {
+        instrs.iter().for_each(|instr| running.execute_with_fma(instr, program, record, lanes));
+    });
+}
+
+unsafe extern "sysv64" fn make_room<R: Real>(call: *mut Call<'_, '_, R>) {
+    // SAFETY: the code was called with it.
+    unsafe { &mut *call }.do_carefully(|running, _| running.books.operations.nodes.make_room());
+}
+
+impl<'b, R: Real> Call<'_, 'b, R> {
+    /// Nodes may be moved by it, and it may panic.
+    fn do_carefully(&mut self, what: impl FnOnce(&mut Running<'b, R>, &mut [Lane])) {
+        let Call { running, lanes, panic } = self;
+        if panic.is_some() {
+            return;
+        }
         let before = running.books.operations.nodes.base;
-        let done = catch_unwind(AssertUnwindSafe(|| running.execute_with_fma(instr, program, record, lanes)));
-        *panic = done.err();
-        running.books.operations.routines.way.stop = panic.is_some();
-        let nodes = &running.books.operations.nodes;
-        if nodes.base != before {
-            lanes.iter_mut().for_each(|lane| lane.point_again(nodes));
+        *panic = catch_unwind(AssertUnwindSafe(|| what(running, lanes))).err();
+        let operations = &mut running.books.operations;
+        operations.routines.way.stop = panic.is_some();
+        if operations.nodes.base != before {
+            lanes.iter_mut().for_each(|lane| lane.point_again(&operations.nodes));
         }
     }
 }
@@ -216,6 +231,7 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
 struct Compiler<'a, R> {
     asm: VecAssembler<X64Relocation>,
     operations: &'a Operations<R>,
+    spots: &'a Spots,
     program: &'a Program,
     /// Pieces that follow the rest: where the engine takes over, and where it gives back.
     engine: Vec<(DynamicLabel, DynamicLabel, *const Work)>,
@@ -269,20 +285,27 @@ const NUMBER: usize = 4;
 const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
-    /// The code, wherever it may lie, and what it has to do; nothing if there is nothing to gain.
-    fn compile(program: &'a Program, operations: &'a Operations<R>) -> Option<(Vec<u8>, Vec<Box<Work>>)> {
-        let is_worth = |instr: &Instr| matches!(instr, Instr::Doubles(_) | Instr::Singles(_));
-        let can_be = operations.routines.are_there() && !program.changes_mode();
-        if !can_be || !program.lanes.instrs.iter().any(is_worth) {
+    /// The code, wherever it may lie, and what it has to do; nothing if there can be none.
+    fn compile(
+        program: &'a Program,
+        operations: &'a Operations<R>,
+        spots: &'a Spots,
+    ) -> Option<(Vec<u8>, Vec<Box<Work>>)> {
+        let is_interpreted = |instr: &Instr| matches!(instr, Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. });
+        if !operations.routines.are_there() || program.changes_mode() {
             return None;
         }
         let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::new());
-        let mut compiler = Compiler { asm, operations, program, engine, work, is_broken: false };
-        for instr in &program.lanes.instrs {
-            compiler.instr(instr);
-            if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
-                return None;
-            }
+        let mut compiler = Compiler { asm, operations, spots, program, engine, work, is_broken: false };
+        if program.lanes.instrs.iter().all(is_interpreted) {
+            // All at once.
+            let work = compiler.work(null(), null(), LocationId(0));
+            compiler.call_routine(ENGINE, work);
+        } else {
+            program.lanes.instrs.iter().for_each(|instr| compiler.instr(instr));
+        }
+        if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
+            return None;
         }
         compiler.leave();
         compiler.call_engine();
@@ -299,17 +322,27 @@ impl<'a, R: Real> Compiler<'a, R> {
         dynasm!(self.asm; .arch x64; add r12, self.program.record as i32; jmp QWORD [rbx + next as i32]);
     }
 
+    fn work(&mut self, instr: *const Instr, of: *const (), at: LocationId) -> *const Work {
+        let work = Box::new(Work { instr, program: self.program, of, at });
+        let pointer = &raw const *work;
+        self.work.push(work);
+        pointer
+    }
+
     fn instr(&mut self, instr: &Instr) {
-        let (tally, at): (*const Tally, _) = match instr {
-            Instr::Doubles(plain) | Instr::Singles(plain) => (self.operations.sites.tally(plain.site), plain.at),
+        let (of, at): (*const (), _) = match instr {
+            Instr::Doubles(plain) | Instr::Singles(plain) => {
+                ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
+            }
+            Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
             _ => (null(), LocationId(0)),
         };
-        self.work.push(Box::new(Work { instr, program: self.program, tally, at }));
-        let work: *const Work = &**self.work.last().unwrap_or_else(|| unreachable!("one was pushed"));
+        let work = self.work(instr, of, at);
         let [slow, back] = self.labels();
         let is_known = match instr {
             Instr::Doubles(plain) => self.operation(plain, Type::F64, work),
             Instr::Singles(plain) => self.operation(plain, Type::F32, work),
+            Instr::Compare(compare) => self.compare(compare, work),
             Instr::LoadDouble(addr, input) => self.load_double(addr, input, work),
             Instr::LiveDouble(first, input) => self.live_double(*first, input, work),
             Instr::Double(lane) => self.ready(*lane, READY, work),
@@ -359,6 +392,13 @@ impl<'a, R: Real> Compiler<'a, R> {
             dynasm!(self.asm; .arch x64; lea r10, [r13 + lane(c, 0)]);
         }
         self.call_routine(number_of(plain.operator, ty), work);
+        true
+    }
+
+    fn compare(&mut self, compare: &Compare, work: *const Work) -> bool {
+        let [a, b] = compare.args;
+        dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(a, 0)]; lea rsi, [r13 + lane(b, 0)]);
+        self.call_routine(if compare.ty == Type::F32 { COMPARE_SINGLES } else { COMPARE }, work);
         true
     }
 }

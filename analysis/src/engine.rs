@@ -119,6 +119,11 @@ impl<R: Real> Running<'_, R> {
         match instr {
             Instr::Doubles(plain) => self.plain::<f64>(plain, lanes),
             Instr::Singles(plain) => self.plain::<f32>(plain, lanes),
+            Instr::Compare(compare) => {
+                let nodes = &self.books.operations.nodes;
+                let terms = compare.args.map(|lane| plain::term(&lanes[lane as usize], compare.ty, nodes));
+                self.branch(compare.spot, compare.cond, compare.ty, terms);
+            }
             Instr::Double(lane) => lanes[*lane as usize].prepare::<f64, R>(&self.books.operations.nodes),
             Instr::Single(lane) => lanes[*lane as usize].prepare::<f32, R>(&self.books.operations.nodes),
             Instr::LoadDouble(addr, input) => {

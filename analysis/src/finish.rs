@@ -22,7 +22,7 @@ pub fn findings<R: Real>(analysis: Consumer<R>) -> Findings {
     totals.short_expressions = spots.room().short();
     (totals.processes, totals.threads) = (guests.processes_begun, guests.threads_begun);
     let precision = operations.precision();
-    let mut states: Vec<&SpotState> = spots.spots.iter().filter(|spot| spot.count > 0).collect();
+    let mut states: Vec<&SpotState> = spots.spots.iter().map(|spot| &**spot).filter(|spot| spot.count > 0).collect();
     states.sort_by_key(|spot| spot.order);
     let influences: Vec<&[u32]> = states.iter().map(|spot| operations.sets.members(spot.influences)).collect();
     let mut spots: Vec<Spot> = states.into_iter().map(|state| spot(state, &operations.sites, &locations)).collect();

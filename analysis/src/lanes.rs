@@ -12,7 +12,7 @@ use crate::program::{self, Index, Step};
 use crate::registers::Registers;
 use crate::shadow::{GRANULES, Part};
 use crate::trace::Slot;
-use fpgrind_ir::{Block, GRANULE, Op, Operator, Type, Value};
+use fpgrind_ir::{Block, Cond, GRANULE, Op, Operator, Type, Value};
 use smallvec::SmallVec;
 
 /// The lane with this number.
@@ -140,6 +140,14 @@ pub struct Plain {
     pub site: usize,
 }
 
+/// A branch on two doubles or singles.
+pub struct Compare {
+    pub cond: Cond,
+    pub ty: Type,
+    pub args: [Number; 2],
+    pub spot: usize,
+}
+
 pub enum Instr {
     /// From registers, the first of which has this number.
     Live(usize, Input),
@@ -162,6 +170,7 @@ pub enum Instr {
     Join([Granule; 2], Number),
     Doubles(Plain),
     Singles(Plain),
+    Compare(Compare),
     Put {
         first: usize,
         from: SmallVec<[Number; GRANULES]>,
@@ -252,6 +261,7 @@ fn kind(step: &Step) -> Kind {
         Step::Live { place, ty, .. } if is_common(*ty) && Registers::fixed(*place, ty.bytes()).is_some() => Kind::Input,
         Step::Load { ty, .. } | Step::Fresh { ty, .. } | Step::Const { ty, .. } if is_common(*ty) => Kind::Input,
         Step::Apply { is_plain: true, site: Some(_), .. } => Kind::Plain,
+        Step::Branch { ty: Type::F32 | Type::F64, .. } => Kind::Output,
         Step::Put { place, ty, .. } if is_common(*ty) && Registers::fixed(*place, ty.bytes()).is_some() => Kind::Output,
         Step::Drop { place, bytes } if Registers::fixed(*place, *bytes).is_some() => Kind::Output,
         Step::Store { ty, .. } if is_common(*ty) => Kind::Output,
@@ -323,6 +333,7 @@ impl Maker<'_> {
             (Step::Load { addr, .. }, Kind::Input) => self.want_address(addr),
             (_, Kind::Input) => {}
             (Step::Apply { args, ty, .. }, Kind::Plain) => args.iter().for_each(|arg| self.want_float(*arg, *ty)),
+            (Step::Branch { args, ty, .. }, Kind::Output) => args.iter().for_each(|arg| self.want_float(*arg, *ty)),
             (Step::Put { value, .. }, Kind::Output) => self.want_granules(*value),
             (Step::Store { addr, value, .. }, Kind::Output) => {
                 self.want_address(addr);
@@ -411,6 +422,10 @@ impl Maker<'_> {
                 self.ready[to as usize] = Some(*ty);
                 let plain = Plain { operator: *operator, args: lanes, to, at: *at, site: *site };
                 self.instrs.push(if *ty == Type::F64 { Instr::Doubles(plain) } else { Instr::Singles(plain) });
+            }
+            (Step::Branch { cond, ty, args, spot }, Kind::Output) => {
+                let args = args.map(|arg| self.argument(arg, *ty));
+                self.instrs.push(Instr::Compare(Compare { cond: *cond, ty: *ty, args, spot: *spot }));
             }
             (Step::Put { place, ty, value }, Kind::Output) => {
                 let Some(places) = Registers::fixed(*place, ty.bytes()) else { return };

@@ -238,19 +238,14 @@ impl<R: Real> Running<'_, R> {
                 frame.values[index] = apply(operations, applied, args, result, mode);
             }
             Step::Mask { relation, ty, args, spot } => {
-                let holds = self.decide(*spot, *ty, *args, |outcome| relation.holds(outcome));
+                let terms = args.map(|arg| frame.term(arg, *ty, &operations.nodes));
+                let holds = self.decide(*spot, *ty, terms, |outcome| relation.holds(outcome));
                 let ones = mask(u128::MAX, ty.bytes());
                 self.books.frame.values[index] = Value::plain(if holds { ones } else { 0 });
             }
             Step::Branch { cond, ty, args, spot } => {
-                // A NaN sets the flag of equality as well; the test for parity beside this one has decided then.
-                let unordered = || {
-                    let [a, b] = args.map(|arg| frame.values[arg].bits);
-                    native::compare(*ty, a, b, thread.mode.mxcsr) == Outcome::Unordered
-                };
-                if !(matches!(cond, Cond::Equal | Cond::NotEqual) && unordered()) {
-                    self.decide(*spot, *ty, *args, |outcome| cond.holds(outcome));
-                }
+                let terms = args.map(|arg| frame.term(arg, *ty, &operations.nodes));
+                self.branch(*spot, *cond, *ty, terms);
             }
             Step::ToInt { value, ty, rounding, bytes, signed, spot } => {
                 let term = frame.term(*value, *ty, &operations.nodes);
@@ -413,10 +408,18 @@ impl<R: Real> Running<'_, R> {
         spots.visit(spot, visit, &mut operations.sets, &operations.nodes);
     }
 
+    pub fn branch(&mut self, spot: usize, cond: Cond, ty: Type, [a, b]: [Term; 2]) {
+        // A NaN sets the flag of equality as well; the test for parity beside this one has decided then.
+        let bits = |term: Term| self.books.operations.nodes.bits(term);
+        let is_unordered = || native::compare(ty, bits(a), bits(b), self.thread.mode.mxcsr) == Outcome::Unordered;
+        if !(matches!(cond, Cond::Equal | Cond::NotEqual) && is_unordered()) {
+            self.decide(spot, ty, [a, b], |outcome| cond.holds(outcome));
+        }
+    }
+
     /// A decision on a comparison: which way it went natively.
-    fn decide(&mut self, spot: usize, ty: Type, args: [Index; 2], holds: impl Fn(Outcome) -> bool) -> bool {
-        let Books { frame, operations, spots, .. } = &mut *self.books;
-        let [a, b] = args.map(|arg| frame.term(arg, ty, &operations.nodes));
+    fn decide(&mut self, spot: usize, ty: Type, [a, b]: [Term; 2], holds: impl Fn(Outcome) -> bool) -> bool {
+        let Books { operations, spots, .. } = &mut *self.books;
         let [left, right] = [a, b].map(|term| operations.nodes.bits(term));
         let native = holds(native::compare(ty, left, right, self.thread.mode.mxcsr));
         spots.execute(spot);

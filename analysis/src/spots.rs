@@ -41,7 +41,8 @@ pub struct SpotState {
 }
 
 pub struct Spots {
-    pub spots: Vec<SpotState>,
+    /// Each stays where it is: compiled code knows the address.
+    pub spots: Vec<Box<SpotState>>,
     numbers: FxHashMap<(LocationId, SpotKind), usize>,
     executed: u64,
     /// Wrong executions without a cause, and what taking their errors apart has cost.
@@ -78,7 +79,7 @@ impl Spots {
 
     pub fn number(&mut self, at: LocationId, kind: SpotKind) -> usize {
         *self.numbers.entry((at, kind.clone())).or_insert_with(|| {
-            self.spots.push(SpotState {
+            self.spots.push(Box::new(SpotState {
                 at,
                 kind,
                 order: 0,
@@ -94,7 +95,7 @@ impl Spots {
                 attribution: None,
                 effect: None,
                 choice: Choice::new(),
-            });
+            }));
             self.spots.len() - 1
         })
     }

@@ -344,11 +344,17 @@ impl<R: Real> Nodes<R> {
     /// The next place that was not in use at the last collection, or a new one.
     #[inline(always)]
     fn next_free(&mut self) -> usize {
+        self.make_room();
+        self.cursor += 1;
+        self.cursor - 1
+    }
+
+    /// Sees to it that the next node is a free one.
+    #[inline(always)]
+    pub fn make_room(&mut self) {
         if self.cursor == self.end {
             self.search_free();
         }
-        self.cursor += 1;
-        self.cursor - 1
     }
 
     #[cold]

@@ -97,5 +97,5 @@ fn long_leaves_are_told_apart_from_operations() {
 #[test]
 fn terms_and_nodes_are_small() {
     assert_eq!(size_of::<Term>(), 24);
-    assert!(size_of::<Node<DoubleDouble>>() == 128 && size_of::<Node<Mpfr>>() <= 192, "{}", size_of::<Node<Mpfr>>());
+    assert!(size_of::<Node<DoubleDouble>>() == 112 && size_of::<Node<Mpfr>>() <= 144, "{}", size_of::<Node<Mpfr>>());
 }

@@ -2,10 +2,13 @@
 
 use super::routines::{Maker, example};
 use super::*;
+use crate::choice::Choice;
 use crate::influence::{FIRST, RECENT as UNIONS, Union};
 use crate::offset::{DISTANCE, DOUBT, DOUBT_OF_SINGLES, LEAST, LEAST_SINGLE, REPAIR, SLACK, TERM};
 use crate::pair::U;
 use crate::settle::{FREE, OPERATIONS};
+use crate::site::Tally;
+use crate::spots::SpotState;
 use crate::trace::ULPS_UNASKED;
 
 /// Where the arguments' lanes are, and what is known of the arguments.
@@ -295,6 +298,16 @@ impl<R: Real> Maker<R> {
     /// The operation on floats in the lanes at rdi, rsi and r10, into that at rdx; what it is, at r11.
     pub fn operation(&mut self, operator: Operator, ty: Type, slow: DynamicLabel) {
         let (arity, is_single) = (operator.arity(), ty == Type::F32);
+        let (cursor, end) = (offset_of!(Operations<R>, nodes.cursor), offset_of!(Operations<R>, nodes.end));
+        let [roomy] = self.labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rax, [rbx + cursor as i32]
+            ; cmp rax, [rbx + end as i32]
+            ; jne =>roomy
+        );
+        self.make_room();
+        dynasm!(self.asm; .arch x64; =>roomy);
         for (lane, facts) in LANES.into_iter().zip(FACTS).take(arity) {
             dynasm!(self.asm; .arch x64; mov Rq(facts), [BYTE Rq(lane) + LANE_FACTS]);
         }
@@ -355,9 +368,51 @@ impl<R: Real> Maker<R> {
             ; add rax, FREE as i32
             ; cmp [rbx + offset_of!(Operations<R>, done_again) as i32], rax
             ; jb =>slow
-            ; mov rax, [BYTE r11 + offset_of!(Work, tally) as i8]
+            ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
             ; cmp QWORD [rax + offset_of!(Tally, doubts.skip) as i32], 0
             ; je =>slow
+        );
+    }
+
+    /// The decision on floats in the lanes at rdi and rsi, if it is beyond doubt that it goes the same way in the reals.
+    pub fn compare(&mut self, ty: Type, slow: DynamicLabel) {
+        let (count, left) = (offset_of!(SpotState, count), offset_of!(SpotState, choice) + Choice::LEFT);
+        let [agrees] = self.labels();
+        for (lane, facts) in LANES.into_iter().zip(FACTS).take(2) {
+            dynasm!(self.asm; .arch x64; mov Rq(facts), [BYTE Rq(lane) + LANE_FACTS]);
+        }
+        self.fetch(0, A, ty);
+        self.fetch(1, B, ty);
+        dynasm!(self.asm
+            ; .arch x64
+            ; vsubsd xmm0, xmm0, xmm1
+            ; vmovsd xmm2, [BYTE Rq(OF_A) + BY]
+            ; vmovsd xmm3, [BYTE Rq(OF_B) + BY]
+            ; vmovsd xmm4, [BYTE Rq(OF_A) + ERR]
+            ; vaddsd xmm4, xmm4, [BYTE Rq(OF_B) + ERR]
+        );
+        for value in [0, 2, 3] {
+            self.magnitude(value, value);
+        }
+        dynasm!(self.asm; .arch x64; vaddsd xmm2, xmm2, xmm3; vaddsd xmm2, xmm2, xmm4);
+        self.scale(2, 2, SLACK);
+        dynasm!(self.asm
+            ; .arch x64
+            ; vucomisd xmm0, xmm2
+            ; ja =>agrees
+            ; jp =>slow
+            // Both are what they natively are.
+            ; vxorpd xmm3, xmm3, xmm3
+            ; vucomisd xmm2, xmm3
+            ; jne =>slow
+            ; =>agrees
+            ; mov rcx, [BYTE r11 + offset_of!(Work, of) as i8]
+            ; cmp WORD [rcx + left as i32], 0
+            ; jne =>slow
+            ; cmp QWORD [rcx + count as i32], 0
+            ; je =>slow
+            ; inc QWORD [rcx + count as i32]
+            ; ret
         );
     }
 
@@ -430,14 +485,12 @@ impl<R: Real> Maker<R> {
         let cursor = offset_of!(Operations<R>, nodes.cursor) as i32;
         dynasm!(self.asm
             ; .arch x64
-            ; mov rcx, [BYTE r11 + offset_of!(Work, tally) as i8]
+            ; mov rcx, [BYTE r11 + offset_of!(Work, of) as i8]
             ; mov r9, [rbx + cursor]
             ; mov r8, [BYTE rcx + offset_of!(Tally, executions) as i8]
             ; inc r8
             ; cmp r8, [BYTE rcx + offset_of!(Tally, next) as i8]
             ; jae =>slow
-            ; cmp r9, [rbx + offset_of!(Operations<R>, nodes.end) as i32]
-            ; je =>slow
             ; mov [BYTE rcx + offset_of!(Tally, executions) as i8], r8
             ; inc r9
             ; mov [rbx + cursor], r9

@@ -18,8 +18,11 @@ pub const READY: usize = FILL + 1;
 pub const READY_SINGLE: usize = READY + 1;
 /// Has the engine do it.
 pub const ENGINE: usize = READY_SINGLE + 1;
+/// Decisions on doubles and on singles.
+pub const COMPARE: usize = ENGINE + 1;
+pub const COMPARE_SINGLES: usize = COMPARE + 1;
 /// Where Rust calls it, and where blocks lead to.
-pub const ENTER: usize = ENGINE + 1;
+pub const ENTER: usize = COMPARE_SINGLES + 1;
 pub const NEXT: usize = ENTER + 1;
 const COUNT: usize = NEXT + 1;
 
@@ -134,6 +137,8 @@ impl<R: Real> Maker<R> {
                     dynasm!(maker.asm; .arch x64; =>slow);
                     maker.call_engine();
                 }
+                COMPARE => maker.compare(Type::F64, slow),
+                COMPARE_SINGLES => maker.compare(Type::F32, slow),
                 ENTER => maker.enter(),
                 NEXT => maker.next(),
                 _ if number < PLAIN.len() => maker.operation(PLAIN[number], Type::F64, slow),
@@ -218,6 +223,28 @@ impl<R: Real> Maker<R> {
         );
         find_room::<R>(&mut self.asm);
         dynasm!(self.asm; .arch x64; ret);
+    }
+
+    /// Has a free node found.
+    pub fn make_room(&mut self) {
+        let function: unsafe extern "sysv64" fn(*mut Call<'_, '_, R>) = super::make_room::<R>;
+        dynasm!(self.asm
+            ; .arch x64
+            ; push rdi
+            ; push rsi
+            ; push rdx
+            ; push r10
+            ; push r11
+            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
+            ; mov rax, QWORD function as usize as i64
+            ; call rax
+            ; pop r11
+            ; pop r10
+            ; pop rdx
+            ; pop rsi
+            ; pop rdi
+        );
+        find_room::<R>(&mut self.asm);
     }
 
     pub fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
