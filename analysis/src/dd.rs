@@ -297,10 +297,10 @@ impl Real for DoubleDouble {
         let (above, lost) = two_sum(self.hi, -native);
         let (by, lost_too) = two_sum(above, self.lo);
         let lost = lost.abs() + lost_too.abs();
-        // Not if the doubles know much better what is far away, or know it exactly.
+        // Not if the doubles know much better what is far away, or know it exactly. A bound may be no number.
         let is_near = self.err > 0.0 && by.abs() * DISTANCE <= self.hi.abs();
-        let is_as_good = lost <= self.err || is_near;
-        if is_as_good { DoubleDouble::new(native, by, (self.err + lost) * SLACK) } else { self }
+        let is_better = lost > self.err && !is_near;
+        if by.is_finite() && !is_better { DoubleDouble::new(native, by, (self.err + lost) * SLACK) } else { self }
     }
 
     #[inline(always)]

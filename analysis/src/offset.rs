@@ -20,10 +20,11 @@ pub struct Offset {
 
 /// More than what the roundings of a bound, and what is left out of it because it is small of a higher order, can make of it.
 pub const SLACK: f64 = 1.0 + f64::EPSILON * 128.0;
-/// An operation is fine beyond doubt if the first term of a sum is at most four times the result (so the other is at most five times, and what is
-/// rounded of both makes no more than [`LOCAL`] floats), if the distance is less than such a part of the result, and the doubt less than two
-/// of the floats between which it lies.
-pub const TERM: f64 = 1.0 / 4.0;
+/// An operation is fine beyond doubt if the first term of a sum is at most eight times the result, or four times if the other is a product (so the
+/// other is at most nine or five times, and what is rounded of both makes no more than [`LOCAL`] floats), if the distance is less than such a part
+/// of the result, and the doubt less than four floats.
+pub const TERM: f64 = 1.0 / 8.0;
+pub const TERM_BESIDE_PRODUCT: f64 = 1.0 / 4.0;
 pub const DISTANCE: f64 = 256.0;
 pub const DOUBT: f64 = 1.0 / (4.0 * U);
 pub const DOUBT_OF_SINGLES: f64 = 1.0 / (2.0 * f32::EPSILON as f64);
@@ -45,10 +46,11 @@ pub struct Near {
 /// The operation on such arguments.
 pub struct Done {
     pub offset: Offset,
-    /// The double next to the real; what the operation's local error weighs beside it; and the same with the doubt.
+    /// The double next to the real; what the operation's local error weighs beside it; and the same with distance and doubt.
     pub real: f64,
     local: f64,
     weight: f64,
+    doubt: f64,
 }
 
 impl Done {
@@ -58,10 +60,10 @@ impl Done {
         self.real.abs() > self.weight
     }
 
-    /// Or as far as can be known?
+    /// Or as far as can be known, if there is a doubt? Double-doubles know no better then, even of what is far away.
     #[inline(always)]
     pub fn seems_fine(&self) -> bool {
-        self.real.abs() > self.local
+        self.real.abs() > self.local && !(self.real.abs() > self.doubt)
     }
 }
 
@@ -98,8 +100,14 @@ impl Arithmetic {
     #[inline(always)]
     fn done(&self, by: f64, err: f64, weight: f64) -> Done {
         let doubt = if self.is_single { DOUBT_OF_SINGLES } else { DOUBT };
-        let local = f64::mul_add(by.abs(), DISTANCE, weight);
-        Done { offset: Offset { by, err }, real: self.native + by, local, weight: f64::mul_add(err, doubt, local) }
+        let far = f64::mul_add(by.abs(), DISTANCE, weight);
+        Done {
+            offset: Offset { by, err },
+            real: self.native + by,
+            local: weight,
+            weight: f64::mul_add(err, doubt, far),
+            doubt: err * doubt,
+        }
     }
 
     #[inline(always)]
@@ -187,7 +195,7 @@ impl Arithmetic {
         let rounded = (cross.abs() + crossed.abs()) + (below.abs() + rest.abs());
         let rounded = rounded + (handed_on.abs() + by.abs());
         let err = f64::mul_add(rounded, 2.0 * U, from_args) * SLACK;
-        self.done(by, err, f64::mul_add(c.real().abs(), TERM, self.least()))
+        self.done(by, err, f64::mul_add(c.real().abs(), TERM_BESIDE_PRODUCT, self.least()))
     }
 
     /// A sum, product, quotient or root.

@@ -4,7 +4,7 @@ use super::routines::{Maker, example};
 use super::*;
 use crate::choice::Choice;
 use crate::influence::{FIRST, RECENT as UNIONS, Union};
-use crate::offset::{DISTANCE, DOUBT, DOUBT_OF_SINGLES, LEAST, LEAST_SINGLE, REPAIR, SLACK, TERM};
+use crate::offset::{DISTANCE, DOUBT, DOUBT_OF_SINGLES, LEAST, LEAST_SINGLE, REPAIR, SLACK, TERM, TERM_BESIDE_PRODUCT};
 use crate::pair::U;
 use crate::settle::{FREE, OPERATIONS};
 use crate::site::Tally;
@@ -292,7 +292,7 @@ impl<R: Real> Maker<R> {
         self.add_offset(1, 14, OF_C);
         self.magnitude(1, 1);
         self.constant(0, least(is_single));
-        self.add_scaled(0, 1, TERM);
+        self.add_scaled(0, 1, TERM_BESIDE_PRODUCT);
     }
 
     /// The operation on floats in the lanes at rdi, rsi and r10, into that at rdx; what it is, at r11.
@@ -328,9 +328,10 @@ impl<R: Real> Maker<R> {
             _ => self.sqrt(is_single),
         }
         // It must be fine beyond doubt.
-        self.add_scaled(0, 7, DISTANCE);
+        let doubt = if is_single { DOUBT_OF_SINGLES } else { DOUBT };
         dynasm!(self.asm; .arch x64; vmovapd xmm11, xmm0; vaddsd xmm9, xmm2, xmm6);
-        self.add_scaled(0, 8, if is_single { DOUBT_OF_SINGLES } else { DOUBT });
+        self.add_scaled(0, 7, DISTANCE);
+        self.add_scaled(0, 8, doubt);
         self.magnitude(10, 9);
         let [doubtful, influenced, booked, counted] = self.labels();
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm0; jbe =>doubtful);
@@ -346,6 +347,8 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; add rbp, size_of::<Node<R>>() as i32; ret; =>influenced);
         self.influences(operator, ty, slow);
         dynasm!(self.asm; .arch x64; jmp =>booked; =>doubtful; vucomisd xmm10, xmm11; jbe =>slow);
+        self.scale(5, 8, doubt);
+        dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm5; ja =>slow);
         self.check_doubt(slow);
         self.influences(operator, ty, slow);
         self.count(slow);
