@@ -19,7 +19,7 @@ use routines::{COMPARE, COMPARE_SINGLES, ENGINE, ENTER, NEXT, READY, READY_SINGL
 
 use crate::consume::Books;
 use crate::dd::DoubleDouble;
-use crate::lanes::{Compare, Facts, Instr, Lane, Number, Plain};
+use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
 use crate::operation::Operations;
@@ -31,7 +31,7 @@ use crate::spots::Spots;
 use crate::trace::{Node, Slot};
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
-use fpgrind_ir::{Operator, Type};
+use fpgrind_ir::{BitOp, Operator, Type};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
@@ -291,7 +291,8 @@ impl<'a, R: Real> Compiler<'a, R> {
         operations: &'a Operations<R>,
         spots: &'a Spots,
     ) -> Option<(Vec<u8>, Vec<Box<Work>>)> {
-        let is_interpreted = |instr: &Instr| matches!(instr, Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. });
+        let is_interpreted =
+            |instr: &Instr| matches!(instr, Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. });
         if !operations.routines.are_there() || program.changes_mode() {
             return None;
         }
@@ -334,6 +335,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             Instr::Doubles(plain) | Instr::Singles(plain) => {
                 ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
             }
+            Instr::Logic(logic) => (null(), logic.at),
             Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
             _ => (null(), LocationId(0)),
         };
@@ -343,6 +345,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             Instr::Doubles(plain) => self.operation(plain, Type::F64, work),
             Instr::Singles(plain) => self.operation(plain, Type::F32, work),
             Instr::Compare(compare) => self.compare(compare, work),
+            Instr::Logic(logic) => self.logic(logic, work),
             Instr::LoadDouble(addr, input) => self.load_double(addr, input, work),
             Instr::LiveDouble(first, input) => self.live_double(*first, input, work),
             Instr::Double(lane) => self.ready(*lane, READY, work),
@@ -395,6 +398,30 @@ impl<'a, R: Real> Compiler<'a, R> {
         true
     }
 
+    /// A mask may be on either side; it mostly is on the second.
+    fn logic(&mut self, logic: &Logic, work: *const Work) -> bool {
+        let operator = match logic.op {
+            BitOp::Xor => Operator::Neg,
+            BitOp::And => Operator::Abs,
+            _ => return false,
+        };
+        let [[a, next_to_a], [b, _]] = logic.args;
+        // All eight bytes must be in one lane each, and whoever wants the last four of the result wants them alone.
+        let is_whole = |granule: Granule| !granule.upper && granule.room >= 8;
+        let is_double = next_to_a.upper || next_to_a.lane == a.lane + 1;
+        if !is_whole(a) || !is_whole(b) || !is_double || logic.wanted != 1 {
+            return false;
+        }
+        dynasm!(self.asm
+            ; .arch x64
+            ; lea rdi, [r13 + lane(a.lane, 0)]
+            ; lea rsi, [r13 + lane(b.lane, 0)]
+            ; lea rdx, [r13 + lane(logic.to, 0)]
+        );
+        self.call_routine(number_of(operator, Type::F64), work);
+        true
+    }
+
     fn compare(&mut self, compare: &Compare, work: *const Work) -> bool {
         let [a, b] = compare.args;
         dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(a, 0)]; lea rsi, [r13 + lane(b, 0)]);
@@ -403,6 +430,8 @@ impl<'a, R: Real> Compiler<'a, R> {
     }
 }
 
-/// The operations that there are routines for, on doubles and singles.
-const PLAIN: [Operator; 6] =
-    [Operator::Add, Operator::Sub, Operator::Mul, Operator::Div, Operator::Sqrt, Operator::Fma];
+/// The operations that there are routines for, on doubles and singles. (The signs of singles are for the engine.)
+const PLAIN: [Operator; 8] = {
+    use Operator::*;
+    [Add, Sub, Mul, Div, Sqrt, Fma, Neg, Abs]
+};

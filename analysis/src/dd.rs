@@ -291,7 +291,7 @@ impl Real for DoubleDouble {
 
     #[inline(always)]
     fn offset_from(self, native: f64) -> DoubleDouble {
-        if self.hi == native || self.big.is_some() {
+        if self.hi == native || !self.is_within_doubles() {
             return self;
         }
         let (above, lost) = two_sum(self.hi, -native);
@@ -300,7 +300,10 @@ impl Real for DoubleDouble {
         // Not if the doubles know much better what is far away, or know it exactly. A bound may be no number.
         let is_near = self.err > 0.0 && by.abs() * DISTANCE <= self.hi.abs();
         let is_better = lost > self.err && !is_near;
-        if by.is_finite() && !is_better { DoubleDouble::new(native, by, (self.err + lost) * SLACK) } else { self }
+        if is_better || !by.is_finite() {
+            return self;
+        }
+        DoubleDouble { hi: native, lo: by, err: (self.err + lost) * SLACK, ..self }
     }
 
     #[inline(always)]
@@ -323,11 +326,18 @@ impl Real for DoubleDouble {
         if self.hi + self.lo == self.hi || self.lo == 0.0 {
             return None;
         }
+        if let Some(big) = &self.big {
+            return Some(DoubleDouble::settled((**big).clone()));
+        }
         let (hi, lo) = two_sum(self.hi, self.lo);
         Some(DoubleDouble::new(hi, lo, self.err))
     }
 
     #[inline(always)]
+    fn has_more(&self) -> bool {
+        self.big.is_some()
+    }
+
     fn clear(&mut self) {
         self.big = None;
     }

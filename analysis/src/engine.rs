@@ -1,5 +1,7 @@
 //! Runs a block's shadow program on one record.
 
+use crate::bitwise;
+use crate::consume::Books;
 use crate::lanes::{Address, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
 use crate::plain;
 use crate::program::Program;
@@ -119,6 +121,14 @@ impl<R: Real> Running<'_, R> {
         match instr {
             Instr::Doubles(plain) => self.plain::<f64>(plain, lanes),
             Instr::Singles(plain) => self.plain::<f32>(plain, lanes),
+            Instr::Logic(logic) => {
+                let Books { operations, totals, .. } = &mut *self.books;
+                let args = logic.args.each_ref().map(|granules| assemble(granules, lanes, &operations.nodes));
+                let (mode, lost) = (self.thread.mode, &mut totals.lost_shadows);
+                let mut changes = bitwise::Changes { operations, at: logic.at, mode, lost };
+                let value = bitwise::apply(logic.op, Type::B64, args.each_ref(), &mut changes);
+                take_apart(&value, logic.wanted, &mut lanes[logic.to as usize..]);
+            }
             Instr::Compare(compare) => {
                 let nodes = &self.books.operations.nodes;
                 let terms = compare.args.map(|lane| plain::term(&lanes[lane as usize], compare.ty, nodes));

@@ -12,7 +12,7 @@ use crate::program::{self, Index, Step};
 use crate::registers::Registers;
 use crate::shadow::{GRANULES, Part};
 use crate::trace::Slot;
-use fpgrind_ir::{Block, Cond, GRANULE, Op, Operator, Type, Value};
+use fpgrind_ir::{BitOp, Block, Cond, GRANULE, Op, Operator, Type, Value};
 use smallvec::SmallVec;
 
 /// The lane with this number.
@@ -57,15 +57,8 @@ impl Facts {
 }
 
 impl Lane {
-    pub const NOTHING: Lane = Lane {
-        bits: 0,
-        part: Part::None,
-        wide: false,
-        is_plain: true,
-        slot: Slot::None,
-        word: 0,
-        facts: Facts::NONE,
-    };
+    pub const NOTHING: Lane =
+        Lane { bits: 0, part: Part::None, wide: false, is_plain: true, slot: Slot::None, word: 0, facts: Facts::NONE };
 
     /// What it holds, field by field: a lane that is put together elsewhere and moved here makes the CPU wait.
     #[inline(always)]
@@ -148,6 +141,15 @@ pub struct Compare {
     pub spot: usize,
 }
 
+/// Logic on eight bytes, which may change the sign of a double.
+pub struct Logic {
+    pub op: BitOp,
+    pub args: [[Granule; 2]; 2],
+    pub wanted: u8,
+    pub to: Number,
+    pub at: LocationId,
+}
+
 pub enum Instr {
     /// From registers, the first of which has this number.
     Live(usize, Input),
@@ -171,6 +173,7 @@ pub enum Instr {
     Doubles(Plain),
     Singles(Plain),
     Compare(Compare),
+    Logic(Logic),
     Put {
         first: usize,
         from: SmallVec<[Number; GRANULES]>,
@@ -212,6 +215,7 @@ enum Kind {
     Alias,
     Input,
     Plain,
+    Logic,
     Output,
     Step,
 }
@@ -262,6 +266,7 @@ fn kind(step: &Step) -> Kind {
         Step::Load { ty, .. } | Step::Fresh { ty, .. } | Step::Const { ty, .. } if is_common(*ty) => Kind::Input,
         Step::Apply { is_plain: true, site: Some(_), .. } => Kind::Plain,
         Step::Branch { ty: Type::F32 | Type::F64, .. } => Kind::Output,
+        Step::Bitwise { ty: Type::B64 | Type::F64, .. } => Kind::Logic,
         Step::Put { place, ty, .. } if is_common(*ty) && Registers::fixed(*place, ty.bytes()).is_some() => Kind::Output,
         Step::Drop { place, bytes } if Registers::fixed(*place, *bytes).is_some() => Kind::Output,
         Step::Store { ty, .. } if is_common(*ty) => Kind::Output,
@@ -333,6 +338,7 @@ impl Maker<'_> {
             (Step::Load { addr, .. }, Kind::Input) => self.want_address(addr),
             (_, Kind::Input) => {}
             (Step::Apply { args, ty, .. }, Kind::Plain) => args.iter().for_each(|arg| self.want_float(*arg, *ty)),
+            (Step::Bitwise { args, .. }, Kind::Logic) => args.iter().for_each(|arg| self.want_granules(*arg)),
             (Step::Branch { args, ty, .. }, Kind::Output) => args.iter().for_each(|arg| self.want_float(*arg, *ty)),
             (Step::Put { value, .. }, Kind::Output) => self.want_granules(*value),
             (Step::Store { addr, value, .. }, Kind::Output) => {
@@ -422,6 +428,11 @@ impl Maker<'_> {
                 self.ready[to as usize] = Some(*ty);
                 let plain = Plain { operator: *operator, args: lanes, to, at: *at, site: *site };
                 self.instrs.push(if *ty == Type::F64 { Instr::Doubles(plain) } else { Instr::Singles(plain) });
+            }
+            (Step::Bitwise { op, args, at, .. }, Kind::Logic) => {
+                let args = args.map(|arg| [0, 1].map(|granule| self.granule(arg, granule)));
+                let to = self.new_lanes(index, GRANULES);
+                self.instrs.push(Instr::Logic(Logic { op: *op, args, wanted, to, at: *at }));
             }
             (Step::Branch { cond, ty, args, spot }, Kind::Output) => {
                 let args = args.map(|arg| self.argument(arg, *ty));

@@ -88,7 +88,11 @@ pub trait Real: Clone + 'static {
     fn normal(&self) -> Option<Self> {
         None
     }
-    /// Gives away memory that it has beside itself. It may be written over then.
+    /// Has it memory beside itself, so that it must not be written over?
+    fn has_more(&self) -> bool {
+        false
+    }
+    /// Gives that away.
     fn clear(&mut self) {}
 
     fn exactly(precision: u32, value: impl Into<Number>) -> Self {

@@ -188,25 +188,29 @@ impl<R: Real> Node<R> {
     pub(crate) fn example(operator: Operator, ty: Type) -> Node<R> {
         let mut node = Node::empty();
         node.set_kind(operator, Target::nearest(ty));
+        node.keep(R::zero(0));
         node
     }
 
-    /// The rest is set.
     #[inline(always)]
     fn set_kind(&mut self, operator: Operator, target: Target) {
         (self.operator, self.ty) = (operator, target.ty);
         (self.digits, self.direction) = (target.digits, target.direction);
         self.leaf = None;
-        self.set_plain();
     }
 
+    /// What it stands for, when all else is set.
     #[inline(always)]
-    fn set_plain(&mut self) {
+    fn keep(&mut self, real: R) {
         let native = match self.ty {
             Type::F64 => f64::from_bits(self.low),
             Type::F32 => f32::from_bits(self.low as u32) as f64,
-            _ => f64::NAN,
+            _ => {
+                (self.kept, self.plain) = (real, None);
+                return;
+            }
         };
+        self.kept = real.offset_from(native);
         self.plain = Some(self.ty).filter(|_| self.kept.is_offset_from(native) && !self.is_special());
     }
 
@@ -246,6 +250,8 @@ pub struct Nodes<R> {
     pub(crate) base: *mut Node<R>,
     /// A bit for each node that the last collection found in use.
     used: Vec<u64>,
+    /// Those whose reals have memory beside themselves.
+    heavy: Vec<usize>,
     /// The next that is not, or where to look for it; up to the end all are free.
     pub(crate) cursor: usize,
     pub(crate) end: usize,
@@ -284,6 +290,7 @@ impl<R: Real> Nodes<R> {
             nodes: Vec::new(),
             base: std::ptr::null_mut(),
             used: Vec::new(),
+            heavy: Vec::new(),
             cursor: 0,
             end: 0,
             enough: FEW,
@@ -329,15 +336,14 @@ impl<R: Real> Nodes<R> {
         let node = &mut self.nodes[index];
         node.args = words;
         node.slots = slots;
-        node.kept = match target.ty {
-            Type::F64 => real.offset_from(f64::from_bits(bits as u64)),
-            Type::F32 => real.offset_from(f32::from_bits(bits as u32) as f64),
-            _ => real,
-        };
         node.ulps = ulps;
         (node.low, node.high) = (bits as u64, (bits >> 64) as u64);
         (node.at, node.influences) = (at, influences);
         node.set_kind(operator, target);
+        node.keep(real);
+        if node.kept.has_more() {
+            self.heavy.push(index);
+        }
         Handle::new(index)
     }
 
@@ -375,8 +381,6 @@ impl<R: Real> Nodes<R> {
             self.base = self.nodes.as_mut_ptr();
         }
         (self.cursor, self.end) = (at, end.min(self.nodes.len()));
-        // Compiled code writes over them.
-        self.nodes[self.cursor..self.end].iter_mut().for_each(|node| node.kept.clear());
     }
 
     /// Did the last collection find it in use?
@@ -387,8 +391,11 @@ impl<R: Real> Nodes<R> {
     /// What a value stands for was found out.
     pub fn set_real(&mut self, handle: Handle, real: R, ulps: u64) {
         let node = &mut self.nodes[handle.index()];
-        (node.kept, node.ulps) = (real, ulps);
-        node.set_plain();
+        node.keep(real);
+        node.ulps = ulps;
+        if node.kept.has_more() {
+            self.heavy.push(handle.index());
+        }
     }
 
     /// Is it time to collect? Not in the middle of a block: its values are nobody's roots.
@@ -413,6 +420,18 @@ impl<R: Real> Nodes<R> {
             self.shortened += (self.levels < self.max_depth) as u64;
         }
         self.levels = self.levels.max(asked);
+        // Compiled code writes over what is free.
+        let mut heavy = std::mem::take(&mut self.heavy);
+        heavy.retain(|at| {
+            let stays = self.was_used(*at);
+            if !stays {
+                self.nodes[*at].kept.clear();
+            }
+            stays && self.nodes[*at].kept.has_more()
+        });
+        heavy.sort_unstable();
+        heavy.dedup();
+        self.heavy = heavy;
         self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
         if self.nodes.len() > 2 * self.enough {
             self.nodes.truncate(self.enough.max(self.last_used() + 1));

@@ -7,6 +7,7 @@ use super::*;
 use crate::engine;
 use crate::offset;
 use crate::pages::{PAGE, RECENT, Recent, Slots};
+use crate::trace::ULPS_UNASKED;
 use fpgrind_ir::GRANULE;
 use std::marker::PhantomData;
 use std::ptr::null;
@@ -141,8 +142,13 @@ impl<R: Real> Maker<R> {
                 COMPARE_SINGLES => maker.compare(Type::F32, slow),
                 ENTER => maker.enter(),
                 NEXT => maker.next(),
-                _ if number < PLAIN.len() => maker.operation(PLAIN[number], Type::F64, slow),
-                _ => maker.operation(PLAIN[number - PLAIN.len()], Type::F32, slow),
+                _ => {
+                    let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
+                    match PLAIN[number % PLAIN.len()] {
+                        operator @ (Operator::Neg | Operator::Abs) => maker.change_sign(operator, slow),
+                        operator => maker.operation(operator, ty, slow),
+                    }
+                }
             }
             start
         });
@@ -245,6 +251,109 @@ impl<R: Real> Maker<R> {
             ; pop rdi
         );
         find_room::<R>(&mut self.asm);
+    }
+
+    /// The double in the lane at rdi without its sign, or with the other, into that at rdx, if the lane at rsi is the mask for that.
+    fn change_sign(&mut self, operator: Operator, slow: DynamicLabel) {
+        let [roomy, other, known] = self.labels();
+        let (cursor, end) = (offset_of!(Operations<R>, nodes.cursor), offset_of!(Operations<R>, nodes.end));
+        let sign = i64::MIN;
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rax, [rbx + cursor as i32]
+            ; cmp rax, [rbx + end as i32]
+            ; jne =>roomy
+        );
+        self.make_room();
+        dynasm!(self.asm; .arch x64; =>roomy; mov r8, [BYTE rdi + LANE_BITS]);
+        match operator {
+            Operator::Neg => {
+                dynasm!(self.asm; .arch x64; mov r9, QWORD sign; mov r10, QWORD magic::LEAST.to_bits() as i64)
+            }
+            _ => dynasm!(self.asm; .arch x64; mov r9, QWORD !sign; mov r10, QWORD f64::INFINITY.to_bits() as i64),
+        }
+        dynasm!(self.asm
+            ; .arch x64
+            ; cmp [BYTE rsi + LANE_BITS], r9
+            ; jne =>slow
+            // No magic number, and no NaN.
+            ; mov rcx, r8
+            ; btr rcx, 63
+            ; cmp rcx, r10
+            ; jae =>slow
+            ; mov rsi, r8
+        );
+        match operator {
+            Operator::Neg => dynasm!(self.asm; .arch x64; xor rsi, r9),
+            _ => dynasm!(self.asm; .arch x64; and rsi, r9),
+        }
+        let nothing: *const Facts = Facts::NONE;
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov r10, rdx
+            ; mov rax, [BYTE rdi + LANE_PART]
+            ; mov r9d, slot_code(Slot::Node) as i32
+            ; mov rcx, rax
+            ; shr rcx, 32
+            ; cmp eax, SHADOW
+            ; jne =>other
+        );
+        self.find_shadow(Type::F64, slow);
+        dynasm!(self.asm
+            ; .arch x64
+            ; jmp =>known
+            ; =>other
+            ; test eax, eax
+            ; jnz =>slow
+            ; mov r9d, slot_code(Slot::Data(Type::F64)) as i32
+            ; mov rcx, r8
+            ; mov rdx, QWORD nothing as i64
+            ; =>known
+            // What is known of it is at rdx, how it is kept in r9 and rcx, the result in rsi. The sign must be the same in the reals.
+            ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, offset.by) as i8]
+            ; vmovsd xmm1, [BYTE rdx + offset_of!(Facts, offset.err) as i8]
+            ; vmovq xmm2, r8
+            ; vaddsd xmm3, xmm0, xmm2
+            ; vmovq rax, xmm3
+            ; xor rax, r8
+            ; js =>slow
+            ; xor r8, rsi
+            ; btr r8, 63
+            ; test r8, r8
+            ; jnz =>slow
+        );
+        // The distance changes its sign as the number does.
+        dynasm!(self.asm
+            ; .arch x64
+            ; vmovq r8, xmm2
+            ; xor r8, rsi
+            ; vmovq xmm3, r8
+            ; vxorpd xmm0, xmm0, xmm3
+            ; mov [rbp + offset_of!(Node<R>, args) as i32], rcx
+            ; mov [rbp + offset_of!(Node<R>, slots) as i32], r9
+            ; mov eax, [BYTE rdx + offset_of!(Facts, influences) as i8]
+            ; mov ecx, [BYTE r11 + offset_of!(Work, at) as i8]
+            ; mov [rbp + offset_of!(Node<R>, influences) as i32], eax
+            ; mov [rbp + offset_of!(Node<R>, at) as i32], ecx
+            ; mov QWORD [rbp + offset_of!(Node<R>, ulps) as i32], ULPS_UNASKED as i64 as i32
+            ; mov rcx, [rbx + example::<R>(operator, Type::F64)]
+            ; mov [rbp + offset_of!(Node<R>, operator) as i32], rcx
+            ; mov [rbp + offset_of!(Node<R>, low) as i32], rsi
+            ; mov [rbp + offset_of!(Node<R>, kept) as i32], rsi
+            ; vmovsd [rbp + (offset_of!(Node<R>, kept) + offset_of!(Facts, offset.by)) as i32], xmm0
+            ; vmovsd [rbp + (offset_of!(Node<R>, kept) + offset_of!(Facts, offset.err)) as i32], xmm1
+            ; inc QWORD [rbx + offset_of!(Operations<R>, count) as i32]
+            ; mov rax, [rbx + cursor as i32]
+            ; inc rax
+            ; mov [rbx + cursor as i32], rax
+            ; shl rax, 32
+            ; or rax, SHADOW
+            ; mov [BYTE r10 + LANE_BITS], rsi
+            ; mov [BYTE r10 + LANE_PART], rax
+            ; mov BYTE [BYTE r10 + LANE_WIDE], 0
+            ; add rbp, size_of::<Node<R>>() as i32
+            ; ret
+        );
     }
 
     pub fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
