@@ -382,9 +382,15 @@ impl DoubleDouble {
 pub fn is_near_tie(value: f64) -> bool {
     const BELOW: u64 = (1 << 29) - 1;
     const MIDDLE: u64 = 1 << 28;
+    const LEAST_SINGLES_IN_ONE: f64 = f64::from_bits((1023 + 149) << 52);
     let bits = value.to_bits();
     let is_common = (bits >> 52 & 0x7ff).wrapping_sub(1023 - 126) < 253;
-    (bits & BELOW).abs_diff(MIDDLE) <= 2 || !is_common && value != 0.0 && value.is_finite()
+    if !is_common && value.abs() < 1.0 {
+        // Subnormal singles are as far from each other as the least is from zero.
+        let steps = value.abs() * LEAST_SINGLES_IN_ONE;
+        return ((steps - steps.floor()) - 0.5).abs() <= steps * (4.0 * f64::EPSILON);
+    }
+    (bits & BELOW).abs_diff(MIDDLE) <= 2 || !is_common && value.is_finite()
 }
 
 /// A float of any other format.
