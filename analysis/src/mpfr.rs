@@ -194,6 +194,12 @@ impl Real for Mpfr {
         Some(Pair::double(self.to_f64())).filter(|pair| pair.hi.is_finite())
     }
 
+    #[inline]
+    fn is_within_pairs(&self) -> bool {
+        // What is special has an exponent that no other number has.
+        self.exponent == EXPONENT_OF_ZERO || (-MAX_EXPONENT..1024).contains(&self.exponent) || self.as_pair().is_some()
+    }
+
     fn of_pair(pair: Pair, precision: u32) -> Mpfr {
         Mpfr::apply(Operator::Add, &[&Mpfr::exactly(precision, pair.hi), &Mpfr::exactly(precision, pair.lo)])
     }

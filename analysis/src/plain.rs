@@ -159,7 +159,8 @@ impl Lane {
         let native = F::value(self.bits);
         match self.node() {
             None => Some(Near { native, offset: Offset::NONE }),
-            Some(node) => nodes[node].plain.map(|_| Near { native, offset: nodes[node].kept.offset() }),
+            Some(node) if nodes[node].plain.is_some() => Some(Near { native, offset: nodes[node].kept.offset() }),
+            Some(_) => None,
         }
     }
 
@@ -174,7 +175,11 @@ impl Lane {
             }
             Some(node) => {
                 let node = &nodes[node];
-                let real = node.real().as_pair().unwrap_or(Pair::UNKNOWN);
+                let real = match node.ulps() {
+                    // That is all that is asked of reals that are no pairs.
+                    0 if !R::HAS_PAIRS => Pair::double(F::value(self.bits)),
+                    _ => node.real().as_pair().unwrap_or(Pair::UNKNOWN),
+                };
                 Float { real, ulps: node.ulps(), influences: node.influences, slot, word }
             }
         }
@@ -240,9 +245,12 @@ impl<R: Real> Operations<R> {
         }
         let native = F::apply(operator, args.map(|lane| lane.bits));
         let operation = Operation { operator, args, native, at, site };
-        let Some(node) = self.nearly_right::<F>(&operation).or_else(|| self.as_pairs::<F>(&operation, mode)) else {
-            return false;
-        };
+        // (No closure: it would not be compiled for what the CPU has.)
+        let mut node = self.nearly_right::<F>(&operation);
+        if node.is_none() {
+            node = self.as_pairs::<F>(&operation, mode);
+        }
+        let Some(node) = node else { return false };
         lanes[to as usize].set(native, Part::Shadow(node), false);
         lanes[to as usize].prepare_node(node, &self.nodes);
         true
@@ -255,8 +263,8 @@ impl<R: Real> Operations<R> {
         if !R::HAS_PAIRS || self.tolerated < offset::LOCAL {
             return None;
         }
-        let near = |lane: &Lane| lane.near::<F, R>(&self.nodes);
-        let args = [near(a)?, near(b)?, near(c)?];
+        let nodes = &self.nodes;
+        let args = [a.near::<F, R>(nodes)?, b.near::<F, R>(nodes)?, c.near::<F, R>(nodes)?];
         let arithmetic = Arithmetic { native: F::value(native), is_single: F::TARGET.ty == Type::F32 };
         let done = arithmetic.apply(operator, args);
         let is_doubtful = !done.is_fine();
@@ -302,6 +310,7 @@ impl<R: Real> Operations<R> {
     }
 
     /// If all are pairs of doubles, and no doubt is to be settled.
+    #[inline(always)]
     fn as_pairs<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
         let Operation { operator, args: [a, b, c], native, at, site } = *operation;
         let [x, y, z] = [a, b, c].map(|lane| lane.float::<F, R>(&self.nodes));
