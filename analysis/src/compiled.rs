@@ -262,7 +262,6 @@ const LANE_WIDE: i8 = offset_of!(Lane, wide) as i8;
 const LANE_SLOT: i8 = offset_of!(Lane, slot) as i8;
 const LANE_WORD: i8 = offset_of!(Lane, word) as i8;
 const LANE_FACTS: i8 = offset_of!(Lane, facts) as i8;
-const LANE_NUMBER: i8 = LANE_PART + NUMBER as i8;
 const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize && size_of::<Option<Type>>() == 1);
 
 /// What four bytes of a lane say of an argument that is ready: whether it is wide, that it is ready, and how it is kept.

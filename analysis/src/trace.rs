@@ -277,7 +277,7 @@ const ROOM: usize = 4;
 const GENEROUS: usize = 1;
 /// And how many times while that is little: doubts are settled, and errors taken apart, with what is known of a value's past.
 const LONG: usize = 16;
-const MANY: usize = 1 << 13;
+const MANY: usize = 1 << 11;
 /// How far ahead of itself a collection has the memory fetched that it will look at.
 const AHEAD: usize = 16;
 /// Depth costs memory for every live value.

@@ -24,6 +24,9 @@ const FACTS: [Gpr; 3] = [OF_A, OF_B, OF_C];
 /// Below the stack: what is known of the third argument.
 const THIRD: i32 = 8;
 
+/// Nodes are in no cache when their turn comes: that many bytes ahead they are asked for.
+const AHEAD: i32 = 1024;
+
 /// An xmm register, and a general one.
 type Xmm = u8;
 type Gpr = u8;
@@ -303,6 +306,7 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, [rbx + cursor as i32]
+            ; prefetchw [rbp + AHEAD]
             ; cmp rax, [rbx + end as i32]
             ; jne =>roomy
         );

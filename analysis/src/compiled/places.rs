@@ -142,9 +142,11 @@ impl<R: Real> Compiler<'_, R> {
             dynasm!(self.asm
                 ; .arch x64
                 ; =>taken
+                // What is soon read as a whole is written as a whole: else the CPU waits.
+                ; shl rdi, 32
+                ; or rcx, rdi
                 ; mov [r13 + lane(to, LANE_BITS as usize)], rax
-                ; mov [r13 + lane(to, LANE_PART as usize)], ecx
-                ; mov [r13 + lane(to, LANE_NUMBER as usize)], edi
+                ; mov [r13 + lane(to, LANE_PART as usize)], rcx
                 ; mov [r13 + lane(to, LANE_WIDE as usize)], sil
             );
         }
@@ -183,8 +185,9 @@ impl<R: Real> Compiler<'_, R> {
             ; .arch x64
             ; mov rax, QWORD bits as i64
             ; mov [r13 + lane(to, LANE_BITS as usize)], rax
-            ; mov DWORD [r13 + lane(to, LANE_PART as usize)], CONSTANT
-            ; mov [r13 + lane(to, LANE_NUMBER as usize)], eax
+            ; shl rax, 32
+            ; or rax, CONSTANT
+            ; mov [r13 + lane(to, LANE_PART as usize)], rax
             ; mov BYTE [r13 + lane(to, LANE_WIDE as usize)], wide as i8
         );
         true
@@ -200,7 +203,7 @@ impl<R: Real> Compiler<'_, R> {
             dynasm!(self.asm
                 ; .arch x64
                 ; mov [r13 + lane(to, LANE_BITS as usize)], rax
-                ; mov DWORD [r13 + lane(to, LANE_PART as usize)], NONE
+                ; mov QWORD [r13 + lane(to, LANE_PART as usize)], NONE
                 ; mov BYTE [r13 + lane(to, LANE_WIDE as usize)], 0
             );
         }
@@ -211,7 +214,7 @@ impl<R: Real> Compiler<'_, R> {
         for (number, from) in (first..).zip(from) {
             let at = (number * PART) as i32;
             if *from == 0 {
-                dynasm!(self.asm; .arch x64; mov DWORD [r15 + at], NONE);
+                dynasm!(self.asm; .arch x64; mov QWORD [r15 + at], NONE);
                 continue;
             }
             self.fetch_part(*from);
@@ -222,7 +225,7 @@ impl<R: Real> Compiler<'_, R> {
 
     pub fn drop(&mut self, first: usize, count: usize) -> bool {
         for number in first..first + count {
-            dynasm!(self.asm; .arch x64; mov DWORD [r15 + (number * PART) as i32], NONE);
+            dynasm!(self.asm; .arch x64; mov QWORD [r15 + (number * PART) as i32], NONE);
         }
         true
     }
@@ -262,7 +265,7 @@ impl<R: Real> Compiler<'_, R> {
         for (granule, from) in (0..ty.granules()).zip(from) {
             let at = (granule * PART) as i32;
             match *from {
-                0 => dynasm!(self.asm; .arch x64; mov DWORD [r9 + at], NONE),
+                0 => dynasm!(self.asm; .arch x64; mov QWORD [r9 + at], NONE),
                 from => {
                     self.fetch_part(from);
                     dynasm!(self.asm; .arch x64; mov [r9 + at], rax; mov [r9 + at + 8], ecx);
