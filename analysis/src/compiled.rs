@@ -47,7 +47,7 @@ const MOST: usize = 1 << 26;
 pub struct Code {
     runs: Cell<u32>,
     /// What the code has to do; nothing if there is no code.
-    compiled: OnceCell<Option<Vec<Box<Work>>>>,
+    compiled: OnceCell<Option<Vec<Work>>>,
 }
 
 /// The code of all programs.
@@ -235,7 +235,8 @@ struct Compiler<'a, R> {
     program: &'a Program,
     /// Pieces that follow the rest: where the engine takes over, and where it gives back.
     engine: Vec<(DynamicLabel, DynamicLabel, *const Work)>,
-    work: Vec<Box<Work>>,
+    /// They stay where they are: there is room for all.
+    work: Vec<Work>,
     /// An instruction reads beyond the record: no code for that.
     is_broken: bool,
 }
@@ -285,17 +286,14 @@ const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
     /// The code, wherever it may lie, and what it has to do; nothing if there can be none.
-    fn compile(
-        program: &'a Program,
-        operations: &'a Operations<R>,
-        spots: &'a Spots,
-    ) -> Option<(Vec<u8>, Vec<Box<Work>>)> {
+    fn compile(program: &'a Program, operations: &'a Operations<R>, spots: &'a Spots) -> Option<(Vec<u8>, Vec<Work>)> {
         let is_interpreted =
             |instr: &Instr| matches!(instr, Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. });
         if !operations.routines.are_there() || program.changes_mode() {
             return None;
         }
-        let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::new());
+        let room = program.lanes.instrs.len().max(1);
+        let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::with_capacity(room));
         let mut compiler = Compiler { asm, operations, spots, program, engine, work, is_broken: false };
         if program.lanes.instrs.iter().all(is_interpreted) {
             // All at once.
@@ -323,10 +321,9 @@ impl<'a, R: Real> Compiler<'a, R> {
     }
 
     fn work(&mut self, instr: *const Instr, of: *const (), at: LocationId) -> *const Work {
-        let work = Box::new(Work { instr, program: self.program, of, at });
-        let pointer = &raw const *work;
-        self.work.push(work);
-        pointer
+        debug_assert!(self.work.len() < self.work.capacity());
+        self.work.push(Work { instr, program: self.program, of, at });
+        self.work.last().map_or(null(), |work| work)
     }
 
     fn instr(&mut self, instr: &Instr) {

@@ -37,7 +37,7 @@ pub const LEAST_SINGLE: f64 = f64::from_bits((1023 - 120) << 52);
 pub const REPAIR: f64 = 1.0 / 256.0;
 
 /// An argument: the native value, and what is known of it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Near {
     pub native: f64,
     pub offset: Offset,
@@ -63,7 +63,9 @@ impl Done {
     /// Or as far as can be known, if there is a doubt? Double-doubles know no better then, even of what is far away.
     #[inline(always)]
     pub fn seems_fine(&self) -> bool {
-        self.real.abs() > self.local && !(self.real.abs() > self.doubt)
+        // A doubt that is no number is one.
+        let is_sure = self.real.abs() > self.doubt;
+        self.real.abs() > self.local && !is_sure
     }
 }
 
@@ -211,3 +213,7 @@ impl Arithmetic {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "offset_tests.rs"]
+mod tests;

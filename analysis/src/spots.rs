@@ -41,7 +41,7 @@ pub struct SpotState {
 }
 
 pub struct Spots {
-    /// Each stays where it is: compiled code knows the address.
+    #[expect(clippy::vec_box, reason = "each stays where it is: compiled code knows the address")]
     pub spots: Vec<Box<SpotState>>,
     numbers: FxHashMap<(LocationId, SpotKind), usize>,
     executed: u64,
