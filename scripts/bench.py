@@ -175,19 +175,20 @@ def print_summary(costs):
     floats = {name: row for name, row in costs.items() if per_operation(row, "cpu") is not None}
     if not floats:
         return
-    print("\nOver the programs that compute with floats, geometric means of CPU time in multiples of the native run's")
-    for tool, what in ((ANALYSE, "analysis, --real auto"), (INTERPRETED, "the same, interpreted"), (MPFR, "analysis, --real mpfr"), (NSAN, "NSan")):
-        ratios = [found for row in floats.values() if (found := ratio(row, tool, "cpu")) is not None and found > 0]
-        if ratios:
-            print(f"  {what}: {times(statistics.geometric_mean(ratios))} over {len(ratios)} programs")
-    compared = {
-        name: pair
-        for name, row in floats.items()
-        if None not in (pair := (ratio(row, ANALYSE, "cpu"), ratio(row, NSAN, "cpu")))
-    }
-    if compared:
-        faster = [f"{name} ({times(nsan)}, analysis {times(ours)})" for name, (ours, nsan) in compared.items() if nsan < ours]
-        print(f"  NSan is faster on {len(faster)} of {len(compared)}{': ' if faster else ''}{'; '.join(faster)}")
+    for title, figure in (("CPU time", "cpu"), ("wall-clock time", "wall")):
+        print(f"\nOver the programs that compute with floats, geometric means of {title} in multiples of the native run's")
+        for tool, what in ((ANALYSE, "analysis, --real auto"), (INTERPRETED, "the same, interpreted"), (MPFR, "analysis, --real mpfr"), (NSAN, "NSan")):
+            ratios = [found for row in floats.values() if (found := ratio(row, tool, figure)) is not None and found > 0]
+            if ratios:
+                print(f"  {what}: {times(statistics.geometric_mean(ratios))} over {len(ratios)} programs")
+        compared = {
+            name: pair
+            for name, row in floats.items()
+            if None not in (pair := (ratio(row, ANALYSE, figure), ratio(row, NSAN, figure)))
+        }
+        if compared:
+            faster = [f"{name} ({times(nsan)}, analysis {times(ours)})" for name, (ours, nsan) in compared.items() if nsan < ours]
+            print(f"  NSan is faster on {len(faster)} of {len(compared)}{': ' if faster else ''}{'; '.join(faster)}")
 
 
 def print_long(fpgrind, folder, operations):

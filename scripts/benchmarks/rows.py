@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from .measure import ChildFailed, run
 
-# A run's work takes about so many seconds of CPU time. Start-up and translation are subtracted, so it can be short.
-TARGET = 0.25
 RUNS = 3
 
 
@@ -42,11 +40,11 @@ class Subject:
         return json.loads((self.out / "report.json").read_text())["totals"]["operations"]
 
     def calibrate(self):
-        """As many repeats as take about TARGET; their peak memory; operations in one repeat."""
+        """As many repeats as take about as long as the tool's runs shall; their peak memory; operations in one repeat."""
         once = self.run(1).cpu
         operations_once = self.reported_operations()
         # Where starting takes long, it varies by as much as little work takes.
-        target = max(TARGET, once / 2)
+        target = max(self.tool.seconds, once / 2)
         repeats = 2
         while True:
             taken = self.run(repeats, watch_memory=True)

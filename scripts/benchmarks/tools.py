@@ -19,6 +19,8 @@ class Tool:
     reports: bool = False
     # As many operations as it does in seconds.
     most: float = 1e9
+    # The work of a run takes about so many seconds of CPU time. Start-up and translation are subtracted, so it can be short.
+    seconds: float = 0.25
 
     def command(self, fpgrind, out, program):
         return [word.format(fpgrind=fpgrind, out=out) for word in self.prefix] + program
@@ -37,7 +39,8 @@ NONE = Tool("none", ("{fpgrind}", "--mode", "none", "--quiet", "--"))
 LOG = Tool("log", ("{fpgrind}", "--mode", "log", "--quiet", "--"))
 ANALYSIS = ("{fpgrind}", "--mode", "analyse", "--quiet", "--out", "{out}")
 # Double-doubles with MPFR behind them, which is the default; the same, with nothing of the analysis compiled; and MPFR alone.
-ANALYSE = Tool("analyse", (*ANALYSIS, "--real", "auto", "--"), reports=True, most=1e7)
+# The analysis looks at much once, so that short runs cost more an operation than long ones.
+ANALYSE = Tool("analyse", (*ANALYSIS, "--real", "auto", "--"), reports=True, most=1e7, seconds=1)
 INTERPRETED = Tool("interpreted", (*ANALYSIS, "--no-compile", "--"), reports=True, most=1e7)
 MPFR = Tool("mpfr", (*ANALYSIS, "--real", "mpfr", "--"), reports=True, most=1e7)
 # For a run of any length, within the memory that there is by default.
