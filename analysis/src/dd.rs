@@ -236,8 +236,13 @@ impl Real for DoubleDouble {
         if to == const { Target::nearest(Type::F64) } {
             return self.pair().is_settled_double();
         }
-        if to == const { Target::nearest(Type::F32) } && !is_near_tie(self.hi) && self.pair().is_settled_double() {
-            return true;
+        if to == const { Target::nearest(Type::F32) } {
+            // Singles are far apart: the ends tell nearly always.
+            let far = (self.lo.abs() + self.err) * SLACK;
+            let ends = [self.hi - far, self.hi + far];
+            if far <= self.hi.abs() && !ends.into_iter().any(is_near_tie) {
+                return ends[0] as f32 == ends[1] as f32;
+            }
         }
         self.is_settled_otherwise(to)
     }

@@ -57,7 +57,7 @@ impl Done {
     /// Is it fine beyond doubt?
     #[inline(always)]
     pub fn is_fine(&self) -> bool {
-        self.real.abs() > self.weight
+        self.real.abs() > self.weight || self.real == 0.0 && self.offset.is_nothing()
     }
 
     /// Or as far as can be known, if there is a doubt? Double-doubles know no better then, even of what is far away.
@@ -71,6 +71,11 @@ impl Done {
 
 impl Offset {
     pub const NONE: Offset = Offset { by: 0.0, err: 0.0 };
+
+    #[inline(always)]
+    fn is_nothing(&self) -> bool {
+        self.by == 0.0 && self.err == 0.0
+    }
 }
 
 impl Near {
@@ -78,6 +83,11 @@ impl Near {
     #[inline(always)]
     pub fn real(&self) -> f64 {
         self.native + self.offset.by
+    }
+
+    #[inline(always)]
+    fn is_zero(&self) -> bool {
+        self.native == 0.0 && self.offset.is_nothing()
     }
 
     #[inline(always)]
@@ -150,7 +160,10 @@ impl Arithmetic {
         let from_args = f64::mul_add(x.abs(), b.offset.err, y.abs() * a.offset.err);
         let size = crossed.abs();
         let rounded = f64::mul_add(cross.abs() + size, 2.0 * U, least(by.abs() * U, size));
-        self.done(by, (from_args + rounded) * SLACK, self.least())
+        let done = self.done(by, (from_args + rounded) * SLACK, self.least());
+        // A zero times anything is one, however little is known of the other.
+        let is_zero = self.native == 0.0 && (a.is_zero() || b.is_zero());
+        if is_zero { Done { offset: Offset::NONE, real: self.native, ..done } } else { done }
     }
 
     #[inline(always)]

@@ -354,6 +354,11 @@ impl<R: Real> Nodes<R> {
     fn next_free(&mut self) -> usize {
         self.make_room();
         self.cursor += 1;
+        // What is written over is looked at first, and is in no cache.
+        if let Some(later) = self.nodes.get(self.cursor + AHEAD) {
+            prefetch(&later.kept);
+            prefetch(&later.high);
+        }
         self.cursor - 1
     }
 

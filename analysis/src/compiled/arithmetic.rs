@@ -337,8 +337,8 @@ impl<R: Real> Maker<R> {
         self.add_scaled(0, 7, DISTANCE);
         self.add_scaled(0, 8, doubt);
         self.magnitude(10, 9);
-        let [doubtful, influenced, booked, counted] = self.labels();
-        dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm0; jbe =>doubtful);
+        let [doubtful, fine, influenced, booked, counted] = self.labels();
+        dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm0; jbe =>doubtful; =>fine);
         dynasm!(self.asm; .arch x64; mov eax, [BYTE Rq(OF_A) + INFLUENCES]);
         for facts in &FACTS[1..arity] {
             dynasm!(self.asm; .arch x64; or eax, [BYTE Rq(*facts) + INFLUENCES]);
@@ -350,7 +350,9 @@ impl<R: Real> Maker<R> {
         self.set_result(ty);
         dynasm!(self.asm; .arch x64; add rbp, size_of::<Node<R>>() as i32; ret; =>influenced);
         self.influences(operator, ty, slow);
-        dynasm!(self.asm; .arch x64; jmp =>booked; =>doubtful; vucomisd xmm10, xmm11; jbe =>slow);
+        dynasm!(self.asm; .arch x64; jmp =>booked; =>doubtful);
+        self.check_zero(ty, operator == Operator::Mul, fine);
+        dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm11; jbe =>slow);
         self.scale(5, 8, doubt);
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm5; ja =>slow);
         self.check_doubt(slow);
@@ -361,6 +363,44 @@ impl<R: Real> Maker<R> {
             dynasm!(self.asm; .arch x64; dec QWORD [rcx + skip]);
         }
         dynasm!(self.asm; .arch x64; jmp =>counted);
+    }
+
+    /// Goes to `fine` if the result is zero beyond doubt. Uses rax.
+    fn check_zero(&mut self, ty: Type, is_product: bool, fine: DynamicLabel) {
+        if is_product {
+            let [is_zero, other] = self.labels();
+            dynasm!(self.asm; .arch x64; vmovq rax, xmm2; add rax, rax; jnz =>other);
+            for (native, facts) in [(A, OF_A), (B, OF_B)] {
+                self.fetch(5, native, ty);
+                dynasm!(self.asm
+                    ; .arch x64
+                    ; vmovsd xmm15, [BYTE Rq(facts) + BY]
+                    ; vorpd xmm5, xmm5, xmm15
+                    ; vmovsd xmm15, [BYTE Rq(facts) + ERR]
+                    ; vorpd xmm5, xmm5, xmm15
+                    ; vmovq rax, xmm5
+                    ; add rax, rax
+                    ; jz =>is_zero
+                );
+            }
+            dynasm!(self.asm
+                ; .arch x64
+                ; jmp =>other
+                ; =>is_zero
+                ; vxorpd xmm6, xmm6, xmm6
+                ; vxorpd xmm8, xmm8, xmm8
+                ; jmp =>fine
+                ; =>other
+            );
+        }
+        dynasm!(self.asm
+            ; .arch x64
+            ; vorpd xmm5, xmm2, xmm6
+            ; vorpd xmm5, xmm5, xmm8
+            ; vmovq rax, xmm5
+            ; add rax, rax
+            ; jz =>fine
+        );
     }
 
     /// It must be a doubt that passes.
