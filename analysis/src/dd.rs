@@ -292,7 +292,7 @@ impl Real for DoubleDouble {
         DoubleDouble::to_mpfr(self, precision)
     }
 
-    const BEYOND_PAIRS: Option<usize> = Some(std::mem::offset_of!(DoubleDouble, big));
+    const HAS_PAIRS: bool = true;
 
     #[inline(always)]
     fn offset_from(self, native: f64) -> DoubleDouble {

@@ -58,9 +58,7 @@ pub trait Real: Clone + 'static {
     /// A number that is known beyond doubt, to the digits that it has.
     fn settled(value: Mpfr) -> Self;
     /// Is all that is known of most numbers two doubles and a bound?
-    const HAS_PAIRS: bool = Self::BEYOND_PAIRS.is_some();
-    /// If so it begins with them; and so many bytes further is something that is not zero where there is more to a number.
-    const BEYOND_PAIRS: Option<usize> = None;
+    const HAS_PAIRS: bool = false;
     /// The number as two doubles, if it is within their reach.
     fn as_pair(&self) -> Option<Pair>;
     fn is_within_pairs(&self) -> bool {

@@ -100,7 +100,7 @@ pub struct Sites {
 
 /// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well, and then one for so
 /// many executions, or one execution of so many that went well if that is more.
-const FREE: u64 = 1 << 18;
+const FREE: u64 = 1 << 20;
 const EXECUTIONS: u64 = 32;
 const SELDOM: u64 = 1024;
 
