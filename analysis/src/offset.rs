@@ -51,13 +51,15 @@ pub struct Done {
     local: f64,
     weight: f64,
     doubt: f64,
+    /// It is zero beyond doubt, and nothing was lost below the least float.
+    is_zero: bool,
 }
 
 impl Done {
     /// Is it fine beyond doubt?
     #[inline(always)]
     pub fn is_fine(&self) -> bool {
-        self.real.abs() > self.weight || self.real == 0.0 && self.offset.is_nothing()
+        self.real.abs() > self.weight || self.is_zero
     }
 
     /// Or as far as can be known, if there is a doubt? Double-doubles know no better then, even of what is far away.
@@ -119,6 +121,7 @@ impl Arithmetic {
             local: weight,
             weight: f64::mul_add(err, doubt, far),
             doubt: err * doubt,
+            is_zero: false,
         }
     }
 
@@ -143,7 +146,8 @@ impl Arithmetic {
         let rounded = below.abs() + below_too.abs();
         let rounded = if self.is_single { rounded + lost } else { rounded };
         let err = ((a.offset.err + b.offset.err) + rounded) * SLACK;
-        self.done(by, err, a.real().abs() * TERM)
+        let done = self.done(by, err, a.real().abs() * TERM);
+        Done { is_zero: self.native == 0.0 && done.offset.is_nothing(), ..done }
     }
 
     #[inline(always)]
@@ -163,7 +167,7 @@ impl Arithmetic {
         let done = self.done(by, (from_args + rounded) * SLACK, self.least());
         // A zero times anything is one, however little is known of the other.
         let is_zero = self.native == 0.0 && (a.is_zero() || b.is_zero());
-        if is_zero { Done { offset: Offset::NONE, real: self.native, ..done } } else { done }
+        if is_zero { Done { offset: Offset::NONE, real: self.native, is_zero, ..done } } else { done }
     }
 
     #[inline(always)]

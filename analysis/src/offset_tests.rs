@@ -108,3 +108,14 @@ fn what_is_exact_stays_exact() {
     let done = Arithmetic { native: 0.75, is_single: false }.div(exactly(3.0), exactly(4.0));
     assert!(done.offset.by == 0.0 && done.offset.err == 0.0);
 }
+
+/// What is lost below the least double is not nothing.
+#[test]
+fn a_product_or_quotient_that_underflows_does_not_pass() {
+    let exactly = |native: f64| Near { native, offset: Offset::NONE };
+    let [tiny, huge] = [1e-200, 1e200].map(exactly);
+    assert!(!Arithmetic { native: 0.0, is_single: false }.mul(tiny, tiny).is_fine());
+    assert!(!Arithmetic { native: 0.0, is_single: false }.div(tiny, huge).is_fine());
+    assert!(Arithmetic { native: 0.0, is_single: false }.mul(tiny, exactly(0.0)).is_fine());
+    assert!(Arithmetic { native: 0.0, is_single: false }.add(tiny, tiny.negated()).is_fine());
+}

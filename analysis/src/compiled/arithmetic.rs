@@ -351,7 +351,11 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; add rbp, size_of::<Node<R>>() as i32; ret; =>influenced);
         self.influences(operator, ty, slow);
         dynasm!(self.asm; .arch x64; jmp =>booked; =>doubtful);
-        self.check_zero(ty, operator == Operator::Mul, fine);
+        match operator {
+            Operator::Add | Operator::Sub => self.check_zero_sum(fine),
+            Operator::Mul => self.check_zero_product(ty, fine),
+            _ => {}
+        }
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm11; jbe =>slow);
         self.scale(5, 8, doubt);
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm5; ja =>slow);
@@ -365,34 +369,36 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; jmp =>counted);
     }
 
-    /// Goes to `fine` if the result is zero beyond doubt. Uses rax.
-    fn check_zero(&mut self, ty: Type, is_product: bool, fine: DynamicLabel) {
-        if is_product {
-            let [is_zero, other] = self.labels();
-            dynasm!(self.asm; .arch x64; vmovq rax, xmm2; add rax, rax; jnz =>other);
-            for (native, facts) in [(A, OF_A), (B, OF_B)] {
-                self.fetch(5, native, ty);
-                dynasm!(self.asm
-                    ; .arch x64
-                    ; vmovsd xmm15, [BYTE Rq(facts) + BY]
-                    ; vorpd xmm5, xmm5, xmm15
-                    ; vmovsd xmm15, [BYTE Rq(facts) + ERR]
-                    ; vorpd xmm5, xmm5, xmm15
-                    ; vmovq rax, xmm5
-                    ; add rax, rax
-                    ; jz =>is_zero
-                );
-            }
+    /// Goes to `fine` if a factor is zero beyond doubt. Uses rax.
+    fn check_zero_product(&mut self, ty: Type, fine: DynamicLabel) {
+        let [is_zero, other] = self.labels();
+        dynasm!(self.asm; .arch x64; vmovq rax, xmm2; add rax, rax; jnz =>other);
+        for (native, facts) in [(A, OF_A), (B, OF_B)] {
+            self.fetch(5, native, ty);
             dynasm!(self.asm
                 ; .arch x64
-                ; jmp =>other
-                ; =>is_zero
-                ; vxorpd xmm6, xmm6, xmm6
-                ; vxorpd xmm8, xmm8, xmm8
-                ; jmp =>fine
-                ; =>other
+                ; vmovsd xmm15, [BYTE Rq(facts) + BY]
+                ; vorpd xmm5, xmm5, xmm15
+                ; vmovsd xmm15, [BYTE Rq(facts) + ERR]
+                ; vorpd xmm5, xmm5, xmm15
+                ; vmovq rax, xmm5
+                ; add rax, rax
+                ; jz =>is_zero
             );
         }
+        dynasm!(self.asm
+            ; .arch x64
+            ; jmp =>other
+            ; =>is_zero
+            ; vxorpd xmm6, xmm6, xmm6
+            ; vxorpd xmm8, xmm8, xmm8
+            ; jmp =>fine
+            ; =>other
+        );
+    }
+
+    /// Goes to `fine` if a sum is zero beyond doubt. Uses rax.
+    fn check_zero_sum(&mut self, fine: DynamicLabel) {
         dynasm!(self.asm
             ; .arch x64
             ; vorpd xmm5, xmm2, xmm6
