@@ -129,9 +129,9 @@ impl Lane {
         (self.slot, self.word) = Slot::node(handle);
     }
 
-    /// Nodes may have been moved.
+    /// Nodes have been moved. The lane may be one that an earlier block has left, whose node is gone.
     pub fn point_again<R: Real>(&mut self, nodes: &Nodes<R>) {
-        if let (Slot::Node, Part::Shadow(handle)) = (self.slot, self.part) {
+        if let Some(handle) = self.node().filter(|handle| nodes.has(*handle)) {
             self.point_to(handle, nodes);
         }
     }

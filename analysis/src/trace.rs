@@ -395,6 +395,11 @@ impl<R: Real> Nodes<R> {
         self.used.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
+    /// Is there memory for this node?
+    pub fn has(&self, handle: Handle) -> bool {
+        handle.index() < self.nodes.len()
+    }
+
     /// What a value stands for was found out.
     pub fn set_real(&mut self, handle: Handle, real: R, ulps: u64) {
         let node = &mut self.nodes[handle.index()];

@@ -24,9 +24,6 @@ const FACTS: [Gpr; 3] = [OF_A, OF_B, OF_C];
 /// Below the stack: what is known of the third argument.
 const THIRD: i32 = 8;
 
-/// Nodes are in no cache when their turn comes: that many bytes ahead they are asked for.
-const AHEAD: i32 = 1024;
-
 /// An xmm register, and a general one.
 type Xmm = u8;
 type Gpr = u8;
@@ -301,17 +298,7 @@ impl<R: Real> Maker<R> {
     /// The operation on floats in the lanes at rdi, rsi and r10, into that at rdx; what it is, at r11.
     pub fn operation(&mut self, operator: Operator, ty: Type, slow: DynamicLabel) {
         let (arity, is_single) = (operator.arity(), ty == Type::F32);
-        let (cursor, end) = (offset_of!(Operations<R>, nodes.cursor), offset_of!(Operations<R>, nodes.end));
-        let [roomy] = self.labels();
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov rax, [rbx + cursor as i32]
-            ; prefetchw [rbp + AHEAD]
-            ; cmp rax, [rbx + end as i32]
-            ; jne =>roomy
-        );
-        self.make_room();
-        dynasm!(self.asm; .arch x64; =>roomy);
+        self.check_room();
         for (lane, facts) in LANES.into_iter().zip(FACTS).take(arity) {
             dynasm!(self.asm; .arch x64; mov Rq(facts), [BYTE Rq(lane) + LANE_FACTS]);
         }

@@ -66,6 +66,9 @@ pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
     (node + offset_of!(Node<R>, operator)) as i32
 }
 
+/// Nodes are in no cache when their turn comes: that many bytes ahead they are asked for.
+const AHEAD: i32 = 1024;
+
 /// Where the next node will be, into rbp.
 pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>) {
     dynasm!(asm
@@ -231,8 +234,22 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; ret);
     }
 
+    /// Sees to it that the next node is a free one.
+    pub fn check_room(&mut self) {
+        let [roomy] = self.labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rax, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+            ; prefetchw [rbp + AHEAD]
+            ; cmp rax, [rbx + offset_of!(Operations<R>, nodes.end) as i32]
+            ; jne =>roomy
+        );
+        self.make_room();
+        dynasm!(self.asm; .arch x64; =>roomy);
+    }
+
     /// Has a free node found.
-    pub fn make_room(&mut self) {
+    fn make_room(&mut self) {
         let function: unsafe extern "sysv64" fn(*mut Call<'_, '_, R>) = super::make_room::<R>;
         dynasm!(self.asm
             ; .arch x64
@@ -255,17 +272,11 @@ impl<R: Real> Maker<R> {
 
     /// The double in the lane at rdi without its sign, or with the other, into that at rdx, if the lane at rsi is the mask for that.
     fn change_sign(&mut self, operator: Operator, slow: DynamicLabel) {
-        let [roomy, other, known] = self.labels();
-        let (cursor, end) = (offset_of!(Operations<R>, nodes.cursor), offset_of!(Operations<R>, nodes.end));
+        let [other, known] = self.labels();
+        let cursor = offset_of!(Operations<R>, nodes.cursor);
         let sign = i64::MIN;
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov rax, [rbx + cursor as i32]
-            ; cmp rax, [rbx + end as i32]
-            ; jne =>roomy
-        );
-        self.make_room();
-        dynasm!(self.asm; .arch x64; =>roomy; mov r8, [BYTE rdi + LANE_BITS]);
+        self.check_room();
+        dynasm!(self.asm; .arch x64; mov r8, [BYTE rdi + LANE_BITS]);
         match operator {
             Operator::Neg => {
                 dynasm!(self.asm; .arch x64; mov r9, QWORD sign; mov r10, QWORD magic::LEAST.to_bits() as i64)
