@@ -104,7 +104,7 @@ impl<R: Real> View<'_, R> {
     fn real(&self, term: Term) -> Mpfr {
         match term {
             Term::Leaf(leaf) => Mpfr::exactly(PRECISION, Number::new(leaf.ty, leaf.bits())),
-            Term::Node(node) => self.nodes[node].real().to_mpfr(PRECISION),
+            Term::Node(node) => self.nodes.of(node).real().to_mpfr(PRECISION),
         }
     }
 
@@ -150,7 +150,7 @@ impl<R: Real> View<'_, R> {
     /// others are taken with theirs or without: it is the mean of both.
     fn split(&self, node: Handle) -> Option<Split> {
         let args: Args = self.nodes.args(node).collect();
-        let at = &self.nodes[node];
+        let at = self.nodes.of(node);
         if args.is_empty() || matches!(at.operator, Operator::Opaque(_)) {
             return None;
         }

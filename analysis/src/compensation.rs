@@ -83,14 +83,14 @@ impl<R: Real> Operations<R> {
     fn is_below(&self, term: Term, part: f64) -> bool {
         let Term::Node(node) = term else { return true };
         let largest = self.nodes.args(node).map(|arg| self.nodes.value(arg).abs()).fold(0.0, f64::max);
-        self.nodes[node].real().to_f64().abs() <= part * largest
+        self.nodes.of(node).real().to_f64().abs() <= part * largest
     }
 
     /// Is it zero in the reals, more or less, or as far as is known?
     fn is_nothing(&self, term: Term) -> bool {
         let native = self.nodes.value(term).abs();
         let Term::Node(node) = term else { return native == 0.0 };
-        let real = self.nodes[node].real();
+        let real = self.nodes.of(node).real();
         let is_small = match native == 0.0 {
             true => self.is_below(term, NOTHING_AT_ZERO),
             false => is_nothing_beside(real.to_f64(), native),

@@ -15,10 +15,9 @@ mod places;
 mod routines;
 
 pub use routines::Routines;
-use routines::{COMPARE, COMPARE_SINGLES, ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
+use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
 
 use crate::consume::Books;
-use crate::dd::DoubleDouble;
 use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
@@ -28,7 +27,7 @@ use crate::real::Real;
 use crate::run::Running;
 use crate::shadow::Part;
 use crate::spots::Spots;
-use crate::trace::{Node, Slot};
+use crate::node::{Kept, Node, Slot};
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{BitOp, Operator, Type};
@@ -202,7 +201,14 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
     let record = unsafe { std::slice::from_raw_parts(record, program.record) };
     let instrs = instr.map_or(&program.lanes.instrs[..], std::slice::from_ref);
     call.do_carefully(|running, lanes| {
-        instrs.iter().for_each(|instr| running.execute_with_fma(instr, program, record, lanes));
+        for instr in instrs {
+            instr.each_read(|lane| {
+                if program.lanes.are_lean[lane as usize] {
+                    lanes[lane as usize].unfold(&running.books.operations.nodes);
+                }
+            });
+            running.execute_with_fma(instr, program, record, lanes);
+        }
     });
 }
 
@@ -246,24 +252,21 @@ fn lane(number: Number, field: usize) -> i32 {
     (number as usize * size_of::<Lane>() + field) as i32
 }
 
-/// As bytes have it.
-fn slot_code(slot: Slot) -> i16 {
-    let (tag, ty) = match slot {
-        Slot::None => (0, None),
-        Slot::Node => (1, None),
-        Slot::Data(ty) => (2, Some(ty)),
-        Slot::Number(ty) => (3, Some(ty)),
-    };
-    tag | (ty.map_or(0, |ty| ty as u8 as i16) << 8)
-}
-
 const LANE_BITS: i8 = offset_of!(Lane, bits) as i8;
 const LANE_PART: i8 = offset_of!(Lane, part) as i8;
 const LANE_WIDE: i8 = offset_of!(Lane, wide) as i8;
 const LANE_SLOT: i8 = offset_of!(Lane, slot) as i8;
 const LANE_WORD: i8 = offset_of!(Lane, word) as i8;
 const LANE_FACTS: i8 = offset_of!(Lane, facts) as i8;
-const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize && size_of::<Option<Type>>() == 1);
+const LANE_OWN: i8 = offset_of!(Lane, own) as i8;
+const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize);
+
+/// What two bytes of a node say of one that is an argument like others.
+fn plain(ty: Type) -> i16 {
+    const { assert!(offset_of!(Node, kept) == offset_of!(Node, ty) + 1) };
+    ty as i16 | (Kept::Plain as i16) << 8
+}
+
 
 /// What four bytes of a lane say of an argument that is ready: whether it is wide, that it is ready, and how it is kept.
 fn ready(slot: Slot, wide: bool) -> i32 {
@@ -271,10 +274,10 @@ fn ready(slot: Slot, wide: bool) -> i32 {
         let wide = offset_of!(Lane, wide);
         assert!(offset_of!(Lane, is_plain) == wide + 1 && offset_of!(Lane, slot) == wide + 2);
         // Nodes begin with what is known of arguments.
-        assert!(offset_of!(Node<DoubleDouble>, kept) == 0);
-        assert!(offset_of!(Node<DoubleDouble>, influences) == offset_of!(Facts, influences));
+        assert!(offset_of!(Node, near) == 0 && offset_of!(Facts, near) == 0);
+        assert!(offset_of!(Node, influences) == offset_of!(Facts, influences));
     };
-    wide as i32 | 1 << 8 | (slot_code(slot) as i32) << 16
+    wide as i32 | 1 << 8 | (slot.0 as i32) << 16
 }
 
 /// The kinds of parts, and where they say of what, as bytes have it.
@@ -408,9 +411,13 @@ impl<'a, R: Real> Compiler<'a, R> {
         if !is_whole(a) || !is_whole(b) || !is_double || logic.wanted != 1 {
             return false;
         }
+        match self.program.lanes.are_lean[a.lane as usize] {
+            true => dynasm!(self.asm; .arch x64; mov r8, [r13 + lane(a.lane, LANE_FACTS as usize)]; mov r8, [r8]),
+            false => dynasm!(self.asm; .arch x64; mov r8, [r13 + lane(a.lane, LANE_BITS as usize)]),
+        }
+        self.fetch_part(a.lane);
         dynasm!(self.asm
             ; .arch x64
-            ; lea rdi, [r13 + lane(a.lane, 0)]
             ; lea rsi, [r13 + lane(b.lane, 0)]
             ; lea rdx, [r13 + lane(logic.to, 0)]
         );
@@ -421,7 +428,7 @@ impl<'a, R: Real> Compiler<'a, R> {
     fn compare(&mut self, compare: &Compare, work: *const Work) -> bool {
         let [a, b] = compare.args;
         dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(a, 0)]; lea rsi, [r13 + lane(b, 0)]);
-        self.call_routine(if compare.ty == Type::F32 { COMPARE_SINGLES } else { COMPARE }, work);
+        self.call_routine(COMPARE, work);
         true
     }
 }

@@ -282,6 +282,6 @@ fn record<R: Real>(programs: &FxHashMap<u32, Box<Program>>, running: &mut Runnin
 }
 
 fn shadow<R: Real>(node: Handle, nodes: &Nodes<R>) -> Shadow {
-    let node = &nodes[node];
+    let node = nodes.of(node);
     Shadow { native: node.bits(), rounded: node.rounded(), bits: error::bits(node.ulps()) }
 }

@@ -9,7 +9,7 @@ use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::mpfr::Mpfr;
 use crate::number::Number;
-use crate::offset::{DISTANCE, Offset};
+use crate::offset::{DISTANCE, Near, Offset};
 use crate::pair::{LITTLE, Pair, SLACK, U, is_safe, two_sum};
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct DoubleDouble {
-    /// The double next to the sum, and the rest; or a native value, and how far the number is from it (`offset.rs`), which is how nodes keep it.
+    /// The double next to the sum, and the rest.
     hi: f64,
     lo: f64,
     /// The number is within that distance.
@@ -295,9 +295,12 @@ impl Real for DoubleDouble {
     const HAS_PAIRS: bool = true;
 
     #[inline(always)]
-    fn offset_from(self, native: f64) -> DoubleDouble {
-        if self.hi == native || !self.is_within_doubles() {
-            return self;
+    fn near(&self, native: f64) -> Option<Near> {
+        if self.big.is_some() {
+            return None;
+        }
+        if self.hi.to_bits() == native.to_bits() {
+            return Some(Near { native, offset: Offset { by: self.lo, err: self.err } });
         }
         let (above, lost) = two_sum(self.hi, -native);
         let (by, lost_too) = two_sum(above, self.lo);
@@ -305,37 +308,21 @@ impl Real for DoubleDouble {
         // Not if the doubles know much better what is far away, or know it exactly. A bound may be no number.
         let is_near = self.err > 0.0 && by.abs() * DISTANCE <= self.hi.abs();
         let is_better = lost > self.err && !is_near;
-        if is_better || !by.is_finite() {
-            return self;
-        }
-        DoubleDouble { hi: native, lo: by, err: (self.err + lost) * SLACK, ..self }
-    }
-
-    #[inline(always)]
-    fn is_offset_from(&self, native: f64) -> bool {
-        self.hi == native && self.is_within_doubles()
-    }
-
-    #[inline(always)]
-    fn offset(&self) -> Offset {
-        Offset { by: self.lo, err: self.err }
-    }
-
-    #[inline(always)]
-    fn of_offset(native: f64, Offset { by, err }: Offset) -> Option<DoubleDouble> {
-        Some(DoubleDouble::new(native, by, err))
-    }
-
-    #[inline(always)]
-    fn normal(&self) -> Option<DoubleDouble> {
-        if self.hi + self.lo == self.hi || self.lo == 0.0 {
+        // A zero has a sign.
+        if is_better || !by.is_finite() || self.hi == native {
             return None;
         }
-        if let Some(big) = &self.big {
-            return Some(DoubleDouble::settled((**big).clone()));
+        Some(Near { native, offset: Offset { by, err: (self.err + lost) * SLACK } })
+    }
+
+    #[inline(always)]
+    fn of_near(near: Near) -> DoubleDouble {
+        let Near { native, offset: Offset { by, err } } = near;
+        if native + by == native || by == 0.0 {
+            return DoubleDouble::new(native, by, err);
         }
-        let (hi, lo) = two_sum(self.hi, self.lo);
-        Some(DoubleDouble::new(hi, lo, self.err))
+        let (hi, lo) = two_sum(native, by);
+        DoubleDouble::new(hi, lo, err)
     }
 
     #[inline(always)]

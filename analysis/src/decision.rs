@@ -89,7 +89,7 @@ impl<R: Real> Operations<R> {
     ) -> bool {
         let such = compared.map(|term| is_such(term, self));
         let side = |number: usize| match compared[number] {
-            Term::Node(node) if !such[number] => self.nodes[node].real().into_owned(),
+            Term::Node(node) if !such[number] => self.nodes.of(node).real().into_owned(),
             term => R::exactly(self.precision(), self.nodes.number(term)),
         };
         such.contains(&true) && holds(side(0).compare(&side(1)).into()) == native

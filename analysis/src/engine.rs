@@ -73,7 +73,7 @@ fn accept<R>(part: Part, bits: u64, room: usize, nodes: &Nodes<R>) -> (Part, boo
             match () {
                 // Torn, not stale.
                 () if bytes > room && bytes <= 8 => (Part::None, false),
-                () if nodes[node].begins_with(bits, bytes.min(room)) => (part, false),
+                () if nodes.of(node).begins_with(bits, bytes.min(room)) => (part, false),
                 () => (Part::None, true),
             }
         }
@@ -255,7 +255,7 @@ impl<R: Real> Running<'_, R> {
         let nodes = &self.books.operations.nodes;
         let part = self.thread.registers.parts()[first];
         if let Part::Shadow(node) = part
-            && nodes[node].is_double(bits)
+            && nodes.of(node).is_double(bits)
         {
             let lane = &mut lanes[input.to as usize];
             lane.set(bits, part, false);
@@ -287,7 +287,7 @@ impl<R: Real> Running<'_, R> {
         let nodes = &self.books.operations.nodes;
         let lane = &mut lanes[input.to as usize];
         match self.process.memory.parts_within_page(address, 8) {
-            Some([part @ Part::Shadow(node), ..]) if nodes[*node].is_double(bits) => {
+            Some([part @ Part::Shadow(node), ..]) if nodes.of(*node).is_double(bits) => {
                 lane.set(bits, *part, false);
                 lane.prepare_node(*node, nodes);
             }

@@ -7,7 +7,7 @@
 
 use crate::influence::Influences;
 use crate::location::LocationId;
-use crate::offset::Offset;
+use crate::offset::{Near, Offset};
 use crate::program::{self, Index, Step};
 use crate::registers::Registers;
 use crate::shadow::{GRANULES, Part};
@@ -25,6 +25,8 @@ const NOTHING: Number = 0;
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Lane {
+    /// Of a float without a history.
+    pub own: Facts,
     pub bits: u64,
     pub part: Part,
     /// If it begins with a constant: so does the granule that follows.
@@ -38,27 +40,28 @@ pub struct Lane {
     pub facts: *const Facts,
 }
 
-/// How a node begins that is kept as an offset.
+/// How a node begins that is near to the native value.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Facts {
-    pub native: f64,
-    pub offset: Offset,
-    beyond: usize,
+    pub near: Near,
     pub influences: Influences,
 }
 
 impl Facts {
     /// Of a float without a history.
     pub const NONE: &'static Facts =
-        &Facts { native: 0.0, offset: Offset::NONE, beyond: 0, influences: Influences::NONE };
+        &Facts { near: Near { native: 0.0, offset: Offset::NONE }, influences: Influences::NONE };
     /// Of one that is not for compiled code: whatever is made of it is not, either.
-    pub const UNKNOWN: &'static Facts =
-        &Facts { native: 0.0, offset: Offset { by: f64::NAN, err: f64::NAN }, beyond: 0, influences: Influences::NONE };
+    pub const UNKNOWN: &'static Facts = &Facts {
+        near: Near { native: f64::NAN, offset: Offset { by: f64::NAN, err: f64::NAN } },
+        influences: Influences::NONE,
+    };
 }
 
 impl Lane {
     pub const NOTHING: Lane =
-        Lane { bits: 0, part: Part::None, wide: false, is_plain: true, slot: Slot::None, word: 0, facts: Facts::NONE };
+        Lane { own: *Facts::NONE, bits: 0, part: Part::None, wide: false, is_plain: true, slot: Slot::NONE, word: 0, facts: Facts::NONE };
 
     /// What it holds, field by field: a lane that is put together elsewhere and moved here makes the CPU wait.
     #[inline(always)]
@@ -95,6 +98,18 @@ pub enum Address {
 }
 
 impl Address {
+    /// The lanes that it is made of.
+    fn lanes(&self) -> SmallVec<[Number; 3]> {
+        let lane = |word: Word| match word {
+            Word::Lane(lane) | Word::LaneShort(lane) => Some(lane),
+            _ => None,
+        };
+        match self {
+            Address::Logged(..) => SmallVec::new(),
+            Address::Sum(sum) => [sum.segment, sum.base, sum.index].into_iter().filter_map(lane).collect(),
+        }
+    }
+
     fn further(mut self, by: u64) -> Address {
         let disp = match &mut self {
             Address::Logged(_, disp) => disp,
@@ -206,6 +221,45 @@ pub enum Instr {
 pub struct Lanes {
     pub instrs: Vec<Instr>,
     pub count: usize,
+    /// Lanes that are filled as arguments. Of those that are nodes compiled code leaves out the rest.
+    pub are_lean: Vec<bool>,
+}
+
+impl Instr {
+    /// Calls a function with each lane that it reads.
+    pub fn each_read(&self, mut read: impl FnMut(Number)) {
+        let mut all = |lanes: &[Number]| lanes.iter().for_each(|lane| read(*lane));
+        let lane_of = |granule: &Granule| granule.lane;
+        match self {
+            Instr::Double(lane) | Instr::Single(lane) | Instr::Copy(lane, _) => all(&[*lane]),
+            Instr::Doubles(plain) | Instr::Singles(plain) => all(&plain.args[..plain.operator.arity()]),
+            Instr::Compare(compare) => all(&compare.args),
+            Instr::Join(granules, _) => all(&granules.each_ref().map(lane_of)),
+            Instr::Logic(logic) => logic.args.iter().for_each(|granules| all(&granules.each_ref().map(lane_of))),
+            Instr::Put { from, .. } => all(from),
+            Instr::Assemble(_, granules) => all(&granules.iter().map(lane_of).collect::<SmallVec<[Number; GRANULES]>>()),
+            Instr::Store { addr, from, .. } => {
+                all(from);
+                all(&addr.lanes());
+            }
+            Instr::StoreDouble { addr, from } => {
+                all(&[*from]);
+                all(&addr.lanes());
+            }
+            Instr::Load(addr, _) | Instr::LoadDouble(addr, _) => all(&addr.lanes()),
+            Instr::Live(..) | Instr::LiveDouble(..) | Instr::Fresh(_) | Instr::Const { .. } | Instr::Drop { .. } => {}
+            Instr::Step(_) | Instr::TakeApart { .. } => {}
+        }
+    }
+
+    /// The lane that it makes an argument of.
+    fn argument(&self) -> Option<Number> {
+        match self {
+            Instr::Doubles(plain) | Instr::Singles(plain) => Some(plain.to),
+            Instr::LoadDouble(_, input) | Instr::LiveDouble(_, input) => Some(input.to),
+            _ => None,
+        }
+    }
 }
 
 /// How a statement is done.
@@ -253,7 +307,10 @@ impl Lanes {
         };
         (0..steps.len()).rev().for_each(|index| maker.want(index));
         (0..steps.len()).for_each(|index| maker.emit(index));
-        Lanes { instrs: maker.instrs, count: maker.next as usize }
+        let (instrs, count) = (maker.instrs, maker.next as usize);
+        let mut are_lean = vec![false; count];
+        instrs.iter().filter_map(Instr::argument).for_each(|lane| are_lean[lane as usize] = true);
+        Lanes { instrs, count, are_lean }
     }
 }
 

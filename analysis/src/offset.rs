@@ -38,6 +38,7 @@ pub const REPAIR: f64 = 1.0 / 256.0;
 
 /// An argument: the native value, and what is known of it.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Near {
     pub native: f64,
     pub offset: Offset,

@@ -33,7 +33,7 @@ pub struct Operations<R> {
     /// Errors of at most this many ulps are none.
     pub(crate) tolerated: u64,
     /// For compiled blocks.
-    pub routines: Routines<R>,
+    pub routines: Routines,
     pub sets: Sets,
     pub sites: Sites,
     pub nodes: Nodes<R>,
@@ -86,7 +86,7 @@ impl<R: Real> Operations<R> {
             noise: noise(config),
             settles,
             tolerated,
-            routines: Routines::new(tolerated, settles),
+            routines: Routines::new::<R>(tolerated, settles),
             sets: Sets::new(config.memory / 16),
             sites: Sites::new(room),
             nodes: Nodes::new(config.max_depth, config.memory / 2),
@@ -281,7 +281,7 @@ impl<R: Real> Operations<R> {
     /// with other formats. What is rounded to the narrow format again lacks nothing.
     fn blame_narrow(&mut self, arg: Term, to: Type, influences: Influences, mode: Mode) -> Influences {
         let Term::Node(handle) = arg else { return influences };
-        let node = &self.nodes[handle];
+        let node = self.nodes.of(handle);
         if node.operator != Operator::Cast || !self.nodes.is_widening(handle) {
             return influences;
         }
@@ -328,7 +328,7 @@ impl<R: Real> Operations<R> {
     /// The float as it can best be known: an output deserves that.
     pub fn look_again(&mut self, term: Term) {
         let Term::Node(handle) = term else { return };
-        let node = &self.nodes[handle];
+        let node = self.nodes.of(handle);
         let (target, doubt) = (node.target(), node.real().doubt(node.target()));
         if doubt == 0 || !self.is_error(node.ulps().saturating_add(doubt)) {
             return;
@@ -336,7 +336,7 @@ impl<R: Real> Operations<R> {
         if let Some(real) = self.settle(Operator::Cast, &[term], target)
             && !self.nodes.is_exact(handle)
         {
-            let ulps = error::ulps_of(target, self.nodes[handle].bits(), real.rounded(target));
+            let ulps = error::ulps_of(target, self.nodes.of(handle).bits(), real.rounded(target));
             self.nodes.set_real(handle, real, ulps);
         }
     }
@@ -369,7 +369,7 @@ impl<R: Real> Operations<R> {
         for ((scratch, kept), term) in self.scratch.iter_mut().zip(&mut kept).zip(terms) {
             match term {
                 Term::Leaf(leaf) => scratch.assign(leaf.ty, leaf.bits()),
-                Term::Node(node) => match self.nodes[*node].real() {
+                Term::Node(node) => match self.nodes.of(*node).real() {
                     Cow::Borrowed(real) => *kept = Some(real),
                     Cow::Owned(real) => *scratch = real,
                 },
@@ -439,7 +439,7 @@ impl<R: Real> Operations<R> {
     fn beyond_format(&self, args: &[Term]) -> Option<CauseKind> {
         args.iter().find_map(|arg| {
             let Term::Node(node) = arg else { return None };
-            let (real, correct) = (self.nodes[*node].real(), self.nodes.correct(*arg));
+            let (real, correct) = (self.nodes.of(*node).real(), self.nodes.correct(*arg));
             let is_exactly = || real.compare(&R::exactly(self.precision, correct)).is_some_and(|order| order.is_eq());
             match () {
                 () if correct.is_infinite() && !is_exactly() => Some(CauseKind::Overflow),
@@ -481,7 +481,7 @@ impl<R: Real> Operations<R> {
         if matches!(operator, Operator::Add | Operator::Sub) {
             let repaired = args.iter().find(|arg| match arg {
                 Term::Node(node) => {
-                    let node = &self.nodes[*node];
+                    let node = self.nodes.of(*node);
                     ulps < node.ulps() && node.ty == ty && node.real().compare(real).is_some_and(|o| o.is_eq())
                 }
                 Term::Leaf(_) => false,

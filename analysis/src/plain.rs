@@ -18,7 +18,8 @@ use crate::pair::Pair;
 use crate::real::Real;
 use crate::shadow::Part;
 use crate::site::Verdict;
-use crate::trace::{Handle, Leaf, Made, Nodes, Slot, Term, ULPS_UNASKED};
+use crate::node::{Kept, Node, View};
+use crate::trace::{Handle, Leaf, Made, Nodes, Slot, Term};
 use fpgrind_ir::{Operator, Type};
 
 /// Formats of the common case.
@@ -95,7 +96,7 @@ pub fn term<R>(lane: &Lane, ty: Type, nodes: &Nodes<R>) -> Term {
     let is_single = ty == Type::F32;
     let bits = if is_single { lane.bits as u32 as u64 } else { lane.bits };
     match lane.part {
-        Part::Shadow(node) if nodes[node].ty == ty && nodes[node].is(bits) => Term::Node(node),
+        Part::Shadow(node) if nodes[node].ty == ty && nodes.of(node).is(bits) => Term::Node(node),
         part => {
             let constant = matches!(part, Part::Constant(_)) && (is_single || lane.wide);
             Term::Leaf(Leaf::new(ty, bits as u128, constant))
@@ -111,44 +112,54 @@ impl Lane {
         let bits = if is_single { self.bits as u32 as u64 } else { self.bits };
         let mut constant = false;
         match self.part {
-            Part::Shadow(handle) if nodes[handle].ty == ty && nodes[handle].is(bits) => {
+            Part::Shadow(handle) if nodes[handle].ty == ty && nodes.of(handle).is(bits) => {
                 return self.prepare_node(handle, nodes);
             }
             Part::Constant(_) => constant = is_single || self.wide,
             _ => {}
         }
         self.is_plain = !(constant && magic::may_be(F::value(bits)));
-        self.facts = if self.is_plain { Facts::NONE } else { Facts::UNKNOWN };
-        (self.slot, self.word) = Slot::leaf(ty, bits, constant);
+        self.own.near.native = F::value(bits);
+        self.facts = if self.is_plain { &self.own } else { Facts::UNKNOWN };
+        (self.slot, self.word) = (Slot::leaf(ty, constant), bits);
     }
 
     #[inline(always)]
     pub fn prepare_node<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
-        self.is_plain = !nodes[handle].is_special() && nodes[handle].kept.is_within_pairs();
+        self.is_plain = is_usable(nodes.of(handle));
         self.point_to(handle, nodes);
-        (self.slot, self.word) = Slot::node(handle);
+        (self.slot, self.word) = handle.as_arg();
     }
 
     /// Nodes have been moved. The lane may be one that an earlier block has left, whose node is gone.
     pub fn point_again<R: Real>(&mut self, nodes: &Nodes<R>) {
-        if let Some(handle) = self.node().filter(|handle| nodes.has(*handle)) {
+        if let Some(handle) = self.kept_node().filter(|handle| nodes.has(*handle)) {
             self.point_to(handle, nodes);
         }
     }
 
+    /// What compiled code leaves out of a lane with a node. All else that it fills, it fills whole.
+    pub fn unfold<R: Real>(&mut self, nodes: &Nodes<R>) {
+        if let Some(handle) = self.kept_node() {
+            self.set(nodes.of(handle).bits() as u64, Part::Shadow(handle), false);
+            self.prepare_node(handle, nodes);
+        }
+    }
+
+    fn kept_node(&self) -> Option<Handle> {
+        Handle::of_arg(self.slot, self.word)
+    }
+
     #[inline(always)]
     fn point_to<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
-        self.facts = match nodes[handle].plain {
-            Some(_) => (&raw const nodes[handle]).cast(),
-            None => Facts::UNKNOWN,
-        };
+        self.facts = if nodes[handle].is_plain() { (&raw const nodes[handle]).cast() } else { Facts::UNKNOWN };
     }
 
     /// The argument that it is ready to be, if it is a node.
     #[inline(always)]
     fn node(&self) -> Option<Handle> {
         match (self.slot, self.part) {
-            (Slot::Node, Part::Shadow(node)) => Some(node),
+            (Slot::NODE, Part::Shadow(node)) => Some(node),
             _ => None,
         }
     }
@@ -159,8 +170,7 @@ impl Lane {
         let native = F::value(self.bits);
         match self.node() {
             None => Some(Near { native, offset: Offset::NONE }),
-            Some(node) if nodes[node].plain.is_some() => Some(Near { native, offset: nodes[node].kept.offset() }),
-            Some(_) => None,
+            Some(node) => Some(nodes[node].near).filter(|_| nodes[node].is_plain()),
         }
     }
 
@@ -174,15 +184,26 @@ impl Lane {
                 Float { real, ulps: 0, influences: Influences::NONE, slot, word }
             }
             Some(node) => {
-                let node = &nodes[node];
-                let real = match node.ulps() {
+                let node = nodes.of(node);
+                let ulps = node.ulps();
+                let real = match ulps {
                     // That is all that is asked of reals that are no pairs.
                     0 if !R::HAS_PAIRS => Pair::double(F::value(self.bits)),
                     _ => node.real().as_pair().unwrap_or(Pair::UNKNOWN),
                 };
-                Float { real, ulps: node.ulps(), influences: node.influences, slot, word }
+                Float { real, ulps, influences: node.influences, slot, word }
             }
         }
+    }
+}
+
+/// Is it an argument that this way knows?
+#[inline(always)]
+fn is_usable<R: Real>(node: View<'_, R>) -> bool {
+    match node.kept {
+        Kept::Plain => true,
+        Kept::Near => false,
+        Kept::Beside => !node.is_special() && node.is_within_pairs(),
     }
 }
 
@@ -288,12 +309,16 @@ impl<R: Real> Operations<R> {
             self.sites.passes_over_doubt(site);
         }
         self.count += 1;
-        let (target, ulps) = (F::TARGET, ULPS_UNASKED);
-        let real = R::of_offset(arithmetic.native, done.offset)?;
-        let made = Made { operator, at, influences, bits: native as u128, real, target, ulps };
-        let node = self.nodes.make_of(made, [a.slot, b.slot, c.slot, Slot::None], [a.word, b.word, c.word, 0]);
-        if self.strays.wanted && self.is_error(self.nodes[node].ulps()) {
-            self.strays.note(target.ty, native as u128, node);
+        let node = self.nodes.make_near(Node {
+            near: Near { native: arithmetic.native, offset: done.offset },
+            influences,
+            at,
+            args: [a.word, b.word, c.word],
+            slots: [a.slot, b.slot, c.slot],
+            ..Node::of_kind(operator, F::TARGET.ty)
+        });
+        if self.strays.wanted && self.is_error(self.nodes.of(node).ulps()) {
+            self.strays.note(F::TARGET.ty, native as u128, node);
         }
         if self.sites.is_due(site) {
             // Of one that goes wrong at times, it is told how wrong it was when it was not.
@@ -365,7 +390,7 @@ impl<R: Real> Operations<R> {
         self.count += 1;
         let (ty, target) = (F::TARGET.ty, F::TARGET);
         let made = Made { operator, at, influences, bits: native as u128, real: shadow, target, ulps };
-        let node = self.nodes.make_of(made, [x.slot, y.slot, z.slot, Slot::None], [x.word, y.word, z.word, 0]);
+        let node = self.nodes.make_of(made, [x.slot, y.slot, z.slot, Slot::NONE], [x.word, y.word, z.word, 0]);
         if self.is_error(ulps) {
             self.strays.note(ty, native as u128, node);
         }

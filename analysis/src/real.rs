@@ -4,7 +4,7 @@
 use crate::mode::{Direction, Target};
 use crate::mpfr::Mpfr;
 use crate::number::Number;
-use crate::offset::Offset;
+use crate::offset::Near;
 use crate::pair::Pair;
 use fpgrind_ir::{Operator, Type};
 use std::cmp::Ordering;
@@ -67,24 +67,12 @@ pub trait Real: Clone + 'static {
     /// What two doubles stand for.
     fn of_pair(pair: Pair, precision: u32) -> Self;
 
-    /// The same number, kept as the native value beside it and the distance from there, if it is better kept so.
-    fn offset_from(self, _native: f64) -> Self {
-        self
-    }
-    /// Is it kept so?
-    fn is_offset_from(&self, _native: f64) -> bool {
-        false
-    }
-    /// That distance, and how wrong it may be; for one that is kept so.
-    fn offset(&self) -> Offset {
-        Offset::NONE
-    }
-    fn of_offset(_native: f64, _offset: Offset) -> Option<Self> {
+    /// The number as a native value that it is near to and the distance from there, if it is well kept so.
+    fn near(&self, _native: f64) -> Option<Near> {
         None
     }
-    /// The number as all but the above know it, if it is kept otherwise.
-    fn normal(&self) -> Option<Self> {
-        None
+    fn of_near(near: Near) -> Self {
+        Self::exactly(0, near.native)
     }
     /// Has it memory beside itself, so that it must not be written over?
     fn has_more(&self) -> bool {

@@ -64,7 +64,7 @@ impl Registers {
     /// Registers may have been written unseen: what bits alone do not tell from another number is forgotten.
     pub fn distrust<R>(&mut self, nodes: &Nodes<R>) {
         let in_doubt = |part: &&mut Part| match part {
-            Part::Shadow(node) => !is_telling(nodes[*node].ty, nodes[*node].bits()),
+            Part::Shadow(node) => !is_telling(nodes[*node].ty, nodes.of(*node).bits()),
             Part::Halves(_) | Part::Constant(_) => true,
             Part::None => false,
         };

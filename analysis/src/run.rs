@@ -124,7 +124,7 @@ impl<R: Real> Running<'_, R> {
         for (address, handle) in shadows {
             books.operations.look_again(Term::Node(handle));
             let nodes = &books.operations.nodes;
-            let node = &nodes[handle];
+            let node = nodes.of(handle);
             let at = (address - written.address) as usize;
             let mut bits = [0; 16];
             let Some(bytes) = written.bytes.get(at..at + node.ty.bytes()) else { continue };
@@ -251,7 +251,7 @@ impl<R: Real> Running<'_, R> {
                 let term = frame.term(*value, *ty, &operations.nodes);
                 spots.execute(*spot);
                 if let Term::Node(node) = term {
-                    let node = &operations.nodes[node];
+                    let node = operations.nodes.of(node);
                     let Mode { mxcsr, .. } = thread.mode;
                     let direction = thread.mode.with(*rounding).direction(*ty, *ty);
                     let native = native::to_integer(*ty, node.bits(), direction, *bytes, *signed, mxcsr);

@@ -52,10 +52,10 @@ impl<R: Real> Operations<R> {
                 // What was found out is kept: the next doubt may be about something near.
                 for (node, value) in seems.values {
                     let real = R::settled(value);
-                    let ulps = match (self.nodes.is_exact(node), self.nodes[node].target()) {
+                    let ulps = match (self.nodes.is_exact(node), self.nodes.of(node).target()) {
                         // As wrong as its argument, in another format perhaps.
-                        (true, _) => self.nodes[node].ulps(),
-                        (false, to) => error::ulps_of(to, self.nodes[node].bits(), real.rounded(to)),
+                        (true, _) => self.nodes.of(node).ulps(),
+                        (false, to) => error::ulps_of(to, self.nodes.of(node).bits(), real.rounded(to)),
                     };
                     self.nodes.set_real(node, real, ulps);
                 }
@@ -69,7 +69,7 @@ impl<R: Real> Operations<R> {
     /// The operations to do again, each after those that it rests on.
     fn near(&self, args: &[Term], most: usize) -> Near {
         let inexact = |term: Term| match term {
-            Term::Node(node) => Some(node).filter(|node| !self.nodes[*node].kept.is_exact()),
+            Term::Node(node) => Some(node).filter(|node| !self.nodes.of(*node).is_exact()),
             Term::Leaf(_) => None,
         };
         let mut chosen: FxHashSet<Handle> = FxHashSet::default();
@@ -104,7 +104,7 @@ impl<R: Real> Operations<R> {
                 Term::Leaf(leaf) => Mpfr::exactly(self.precision(), Number::new(leaf.ty, leaf.bits())),
                 Term::Node(node) => match values.get(node) {
                     Some(value) => value.clone(),
-                    None => known(&self.nodes[*node].real(), *node, self.precision()),
+                    None => known(&self.nodes.of(*node).real(), *node, self.precision()),
                 },
             };
             let args: SmallVec<[Mpfr; 2]> = args.iter().map(value).collect();
@@ -112,7 +112,7 @@ impl<R: Real> Operations<R> {
         };
         for node in &near.nodes {
             let args: Args = self.nodes.args(*node).collect();
-            let operation = in_reals(self.nodes[*node].operator, self.nodes[*node].target().direction);
+            let operation = in_reals(self.nodes[*node].operator, self.nodes.of(*node).target().direction);
             let value = apply(&values, operation, &args);
             values.insert(*node, value);
         }

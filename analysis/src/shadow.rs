@@ -98,10 +98,10 @@ impl Part {
         let agrees = match self {
             Part::None => true,
             Part::Constant(constant) => mask(bits ^ constant as u128, bytes.min(GRANULE)) == 0,
-            Part::Shadow(node) => mask(bits ^ nodes[node].bits(), bytes.min(nodes[node].ty.bytes())) == 0,
+            Part::Shadow(node) => mask(bits ^ nodes.of(node).bits(), bytes.min(nodes[node].ty.bytes())) == 0,
             Part::Halves([lower, upper]) => {
                 let agreeing =
-                    |half: Option<Handle>, bits: u128| half.filter(|half| mask(bits ^ nodes[*half].bits(), 2) == 0);
+                    |half: Option<Handle>, bits: u128| half.filter(|half| mask(bits ^ nodes.of(*half).bits(), 2) == 0);
                 let upper = if bytes < GRANULE { None } else { agreeing(upper, bits >> 16) };
                 return Part::of_halves(agreeing(lower, bits), upper);
             }
@@ -147,7 +147,7 @@ impl Value {
             Term::Leaf(leaf) if leaf.constant => Value::constant(leaf.bits(), leaf.ty),
             Term::Leaf(leaf) => Value::plain(leaf.bits()),
             Term::Node(node) => {
-                let mut value = Value::plain(nodes[node].bits());
+                let mut value = Value::plain(nodes.of(node).bits());
                 value.parts[0] = Part::of_node(node, nodes);
                 value
             }
@@ -169,7 +169,7 @@ impl Value {
             part => part.halves()[0],
         };
         match node {
-            Some(node) if nodes[node].ty == ty && nodes[node].bits() == bits => Term::Node(node),
+            Some(node) if nodes[node].ty == ty && nodes.of(node).bits() == bits => Term::Node(node),
             _ => {
                 let constant = parts.iter().take(ty.granules()).all(|part| matches!(part, Part::Constant(_)));
                 Term::Leaf(Leaf::new(ty, bits, constant))
@@ -187,7 +187,7 @@ impl Value {
         }
         // The common case.
         if let Part::Shadow(node) = part {
-            let agrees = mask(self.bits_at(granule) ^ nodes[node].bits(), bytes.min(nodes[node].ty.bytes())) == 0;
+            let agrees = mask(self.bits_at(granule) ^ nodes.of(node).bits(), bytes.min(nodes[node].ty.bytes())) == 0;
             if agrees {
                 self.parts[granule] = part;
             }

@@ -286,7 +286,7 @@ impl Extremes {
 
 impl Candidate {
     fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, has_time: bool, nodes: &Nodes<R>) {
-        let node = &nodes[handle];
+        let node = nodes.of(handle);
         let Verdict::Wrong(kind, ulps) = verdict else { return };
         // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
         if self.erroneous == 0 || kind == CauseKind::Inaccurate {

@@ -9,13 +9,13 @@ use crate::format::is_within;
 use crate::influence::Influences;
 pub use crate::leaf::Leaf;
 use crate::location::LocationId;
-use crate::magic;
-use crate::mode::{Direction, Target};
+use crate::mode::Target;
+use crate::node::{Beside, INLINE, Kept, is_special};
+pub use crate::node::{Node, Slot, View};
 use crate::number::Number;
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
-use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::ops::Index;
 
@@ -31,6 +31,18 @@ impl Handle {
     #[inline]
     fn index(self) -> usize {
         self.0.get() as usize - 1
+    }
+
+    /// How it is kept as an argument.
+    #[inline(always)]
+    pub fn as_arg(self) -> (Slot, u64) {
+        (Slot::NODE, self.0.get() as u64)
+    }
+
+    /// The node that is kept so.
+    #[inline(always)]
+    pub fn of_arg(slot: Slot, word: u64) -> Option<Handle> {
+        NonZeroU32::new(word as u32).filter(|_| slot == Slot::NODE).map(Handle)
     }
 
     /// Bits that say nothing about anything.
@@ -49,30 +61,6 @@ pub enum Term {
 /// The arguments of an operation.
 pub type Args = SmallVec<[Term; MAX_ARITY]>;
 
-/// How an argument is kept in a node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Slot {
-    None,
-    Node,
-    Data(Type),
-    Number(Type),
-}
-
-impl Slot {
-    /// How a node is kept, and what is kept of it.
-    #[inline(always)]
-    pub fn node(handle: Handle) -> (Slot, u64) {
-        (Slot::Node, handle.0.get() as u64)
-    }
-
-    /// The same of a float of at most eight bytes.
-    #[inline(always)]
-    pub fn leaf(ty: Type, bits: u64, constant: bool) -> (Slot, u64) {
-        (if constant { Slot::Number(ty) } else { Slot::Data(ty) }, bits)
-    }
-}
-
 /// What a new node is made of.
 pub struct Made<R> {
     pub operator: Operator,
@@ -84,158 +72,6 @@ pub struct Made<R> {
     pub ulps: u64,
 }
 
-/// The result of an operation, and how it came about. Compiled code writes them, too; what is the same in all results of an instruction
-/// is `at` and the eight bytes from `operator` on. What is asked of an argument is in one line of a cache.
-#[repr(C)]
-pub struct Node<R> {
-    /// What it stands for, as it is best kept beside the native value (`offset.rs`).
-    pub(crate) kept: R,
-    pub influences: Influences,
-    pub at: LocationId,
-    pub(crate) low: u64,
-    pub operator: Operator,
-    pub ty: Type,
-    digits: u8,
-    direction: Direction,
-    /// A leaf that is too long for a slot; and whether it is a number written in the program.
-    leaf: Option<bool>,
-    /// Its type, if it is an argument like others, and kept as an offset.
-    pub(crate) plain: Option<Type>,
-    /// Total error, in the format in which the value was last rounded; or that it is to be had from the rest.
-    pub(crate) ulps: u64,
-    /// Bits of leaves, numbers of nodes.
-    pub(crate) args: [u64; MAX_ARITY],
-    pub(crate) slots: [Slot; MAX_ARITY],
-    /// Of floats of more than eight bytes.
-    high: u64,
-}
-
-/// The total error of a node that nobody has asked for.
-pub const ULPS_UNASKED: u64 = u64::MAX - 1;
-
-impl<R> Node<R> {
-    /// What the guest computed.
-    #[inline]
-    pub fn bits(&self) -> u128 {
-        match self.ty.bytes() {
-            ..=8 => self.low as u128,
-            _ => self.low as u128 | (self.high as u128) << 64,
-        }
-    }
-
-    /// Is that this float, of at most eight bytes?
-    #[inline(always)]
-    pub fn is(&self, bits: u64) -> bool {
-        self.low == bits
-    }
-
-    #[inline(always)]
-    pub fn is_double(&self, bits: u64) -> bool {
-        self.ty == Type::F64 && self.low == bits
-    }
-
-    /// A cast may have been a loss that counts only now, and a magic number may have been negated.
-    #[inline(always)]
-    pub fn is_special(&self) -> bool {
-        match self.operator {
-            Operator::Cast => true,
-            Operator::Neg => magic::may_be(self.number().to_f64()),
-            _ => false,
-        }
-    }
-
-    /// Are these its first bytes, as many of them as there are in eight?
-    #[inline(always)]
-    pub fn begins_with(&self, bits: u64, bytes: usize) -> bool {
-        match bytes {
-            8.. => self.low == bits,
-            _ => (self.low ^ bits) << (64 - 8 * bytes) == 0,
-        }
-    }
-
-    pub fn number(&self) -> Number {
-        Number::new(self.ty, self.bits())
-    }
-
-    /// As the operation rounded.
-    #[inline]
-    pub fn target(&self) -> Target {
-        Target { ty: self.ty, direction: self.direction, digits: self.digits }
-    }
-}
-
-impl<R: Real> Node<R> {
-    fn empty() -> Node<R> {
-        Node {
-            kept: R::zero(0),
-            influences: Influences::NONE,
-            at: LocationId(0),
-            low: 0,
-            operator: Operator::Cast,
-            ty: Type::F64,
-            digits: 0,
-            direction: Direction::Nearest,
-            leaf: None,
-            plain: None,
-            ulps: 0,
-            args: [0; MAX_ARITY],
-            slots: [Slot::None; MAX_ARITY],
-            high: 0,
-        }
-    }
-
-    /// One like all that an operation rounds to nearest.
-    pub(crate) fn example(operator: Operator, ty: Type) -> Node<R> {
-        let mut node = Node::empty();
-        node.set_kind(operator, Target::nearest(ty));
-        node.keep(R::zero(0));
-        node
-    }
-
-    #[inline(always)]
-    fn set_kind(&mut self, operator: Operator, target: Target) {
-        (self.operator, self.ty) = (operator, target.ty);
-        (self.digits, self.direction) = (target.digits, target.direction);
-        self.leaf = None;
-    }
-
-    /// What it stands for, when all else is set.
-    #[inline(always)]
-    fn keep(&mut self, real: R) {
-        let native = match self.ty {
-            Type::F64 => f64::from_bits(self.low),
-            Type::F32 => f32::from_bits(self.low as u32) as f64,
-            _ => {
-                (self.kept, self.plain) = (real, None);
-                return;
-            }
-        };
-        self.kept = real.offset_from(native);
-        self.plain = Some(self.ty).filter(|_| self.kept.is_offset_from(native) && !self.is_special());
-    }
-
-    /// What it stands for.
-    #[inline(always)]
-    pub fn real(&self) -> Cow<'_, R> {
-        self.kept.normal().map_or(Cow::Borrowed(&self.kept), Cow::Owned)
-    }
-
-    /// The float next to the real, rounded as the operation rounds.
-    #[inline]
-    pub fn rounded(&self) -> u128 {
-        self.real().rounded(self.target())
-    }
-
-    /// Total error, in the format in which the value was last rounded.
-    #[inline]
-    pub fn ulps(&self) -> u64 {
-        match self.ulps {
-            ULPS_UNASKED => error::ulps_of(self.target(), self.bits(), self.rounded()),
-            known => known,
-        }
-    }
-}
-
 /// Between the making of two nodes.
 #[derive(Clone, Copy)]
 pub struct Moment {
@@ -245,9 +81,11 @@ pub struct Moment {
 
 /// The arena.
 pub struct Nodes<R> {
-    nodes: Vec<Node<R>>,
+    nodes: Vec<Node>,
     /// Where they are, for compiled code.
-    pub(crate) base: *mut Node<R>,
+    pub(crate) base: *mut Node,
+    /// What some have beside themselves, a page of them as soon as one has.
+    beside: Vec<Option<Box<[Beside<R>; MORE]>>>,
     /// A bit for each node that the last collection found in use.
     used: Vec<u64>,
     /// Those whose reals have memory beside themselves.
@@ -283,14 +121,28 @@ const AHEAD: usize = 16;
 /// Depth costs memory for every live value.
 const MAX_DEPTH: usize = 1000;
 
+impl<R> Nodes<R> {
+    /// A node, and what lies beside it.
+    #[inline(always)]
+    pub fn of(&self, handle: Handle) -> View<'_, R> {
+        let (index, node) = (handle.index(), &self[handle]);
+        let beside = match node.kept {
+            Kept::Beside => self.beside[index / MORE].as_ref().map(|page| &page[index % MORE]),
+            _ => None,
+        };
+        View { node, beside }
+    }
+}
+
 impl<R: Real> Nodes<R> {
     /// Traces of so many levels, in so many bytes.
     pub fn new(max_depth: usize, bytes: usize) -> Nodes<R> {
-        let most = (bytes / size_of::<Node<R>>()).clamp(FEW, u32::MAX as usize - 1);
+        let most = (bytes / (size_of::<Node>() + size_of::<Beside<R>>())).clamp(FEW, u32::MAX as usize - 1);
         let max_depth = max_depth.clamp(1, MAX_DEPTH);
         Nodes {
             nodes: Vec::new(),
             base: std::ptr::null_mut(),
+            beside: Vec::new(),
             used: Vec::new(),
             heavy: Vec::new(),
             cursor: 0,
@@ -310,12 +162,12 @@ impl<R: Real> Nodes<R> {
 
     /// Makes a node.
     pub fn make(&mut self, made: Made<R>, args: &[Term]) -> Handle {
-        let (mut slots, mut words) = ([Slot::None; MAX_ARITY], [0; MAX_ARITY]);
+        let (mut slots, mut words) = ([Slot::NONE; MAX_ARITY], [0; MAX_ARITY]);
         for (i, arg) in args.iter().enumerate().take(MAX_ARITY) {
             (slots[i], words[i]) = match arg {
-                Term::Node(handle) => Slot::node(*handle),
-                Term::Leaf(leaf) if leaf.is_short() => Slot::leaf(leaf.ty, leaf.bits() as u64, leaf.constant),
-                Term::Leaf(leaf) => Slot::node(self.long_leaf(*leaf)),
+                Term::Node(handle) => handle.as_arg(),
+                Term::Leaf(leaf) if leaf.is_short() => (Slot::leaf(leaf.ty, leaf.constant), leaf.bits() as u64),
+                Term::Leaf(leaf) => self.long_leaf(*leaf).as_arg(),
             };
         }
         self.make_of(made, slots, words)
@@ -325,28 +177,59 @@ impl<R: Real> Nodes<R> {
         let (real, influences) = (R::exactly(0, Number::new(leaf.ty, leaf.bits())), Influences::NONE);
         let (operator, at, target) = (Operator::Cast, LocationId(0), Target::nearest(leaf.ty));
         let made = Made { operator, at, influences, bits: leaf.bits(), real, target, ulps: 0 };
-        let handle = self.make_of(made, [Slot::None; MAX_ARITY], [0; MAX_ARITY]);
-        self.nodes[handle.index()].leaf = Some(leaf.constant);
+        let handle = self.make_of(made, [Slot::NONE; MAX_ARITY], [0; MAX_ARITY]);
+        self.beside_of(handle.index()).leaf = Some(leaf.constant);
         handle
     }
 
-    /// Makes a node. Each field is written where it stays: nodes are large.
+    /// Makes a node.
     #[inline(always)]
     pub fn make_of(&mut self, made: Made<R>, slots: [Slot; MAX_ARITY], words: [u64; MAX_ARITY]) -> Handle {
         let Made { operator, at, influences, bits, real, target, ulps } = made;
         let index = self.next_free();
         let node = &mut self.nodes[index];
-        node.args = words;
-        node.slots = slots;
-        node.ulps = ulps;
-        (node.low, node.high) = (bits as u64, (bits >> 64) as u64);
+        (node.operator, node.ty) = (operator, target.ty);
         (node.at, node.influences) = (at, influences);
-        node.set_kind(operator, target);
-        node.keep(real);
-        if node.kept.has_more() {
-            self.heavy.push(index);
+        node.slots.copy_from_slice(&slots[..INLINE]);
+        node.args.copy_from_slice(&words[..INLINE]);
+        let has_place = slots[INLINE] == Slot::NONE && target == Target::nearest(target.ty);
+        match real.near(value(target.ty, bits)).filter(|_| has_place && operator != Operator::Cast) {
+            Some(near) => {
+                let is_special = is_special(operator, || near.native);
+                (node.near, node.kept) = (near, if is_special { Kept::Near } else { Kept::Plain });
+            }
+            None => {
+                let (fourth, fourth_slot) = (words[INLINE], slots[INLINE]);
+                self.put_beside(index, Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
+            }
         }
         Handle::new(index)
+    }
+
+    /// Makes a node of a result that is near to the native value, of an operation that rounds to nearest.
+    #[inline(always)]
+    pub fn make_near(&mut self, node: Node) -> Handle {
+        let index = self.next_free();
+        self.nodes[index] = node;
+        Handle::new(index)
+    }
+
+    fn put_beside(&mut self, index: usize, beside: Beside<R>) {
+        self.nodes[index].kept = Kept::Beside;
+        if beside.real.has_more() {
+            self.heavy.push(index);
+        }
+        *self.beside_of(index) = beside;
+    }
+
+    #[inline]
+    fn beside_of(&mut self, index: usize) -> &mut Beside<R> {
+        let page = index / MORE;
+        if self.beside.len() <= page {
+            self.beside.resize_with(page + 1, || None);
+        }
+        let empty = || Box::new(std::array::from_fn(|_| Beside::empty()));
+        &mut self.beside[page].get_or_insert_with(empty)[index % MORE]
     }
 
     /// The next place that was not in use at the last collection, or a new one.
@@ -356,8 +239,7 @@ impl<R: Real> Nodes<R> {
         self.cursor += 1;
         // What is written over is looked at first, and is in no cache.
         if let Some(later) = self.nodes.get(self.cursor + AHEAD) {
-            prefetch(&later.kept);
-            prefetch(&later.high);
+            prefetch(later);
         }
         self.cursor - 1
     }
@@ -384,7 +266,7 @@ impl<R: Real> Nodes<R> {
             end += (used(end).trailing_zeros() as usize).min(left(end));
         }
         if at >= self.nodes.len() {
-            self.nodes.extend((0..MORE).map(|_| Node::empty()));
+            self.nodes.extend((0..MORE).map(|_| Node::EMPTY));
             self.base = self.nodes.as_mut_ptr();
         }
         (self.cursor, self.end) = (at, end.min(self.nodes.len()));
@@ -402,12 +284,9 @@ impl<R: Real> Nodes<R> {
 
     /// What a value stands for was found out.
     pub fn set_real(&mut self, handle: Handle, real: R, ulps: u64) {
-        let node = &mut self.nodes[handle.index()];
-        node.keep(real);
-        node.ulps = ulps;
-        if node.kept.has_more() {
-            self.heavy.push(handle.index());
-        }
+        let view = self.of(handle);
+        let (target, bits, (fourth_slot, fourth)) = (view.target(), view.bits(), view.kept_arg(INLINE));
+        self.put_beside(handle.index(), Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
     }
 
     /// Is it time to collect? Not in the middle of a block: its values are nobody's roots.
@@ -436,10 +315,11 @@ impl<R: Real> Nodes<R> {
         let mut heavy = std::mem::take(&mut self.heavy);
         heavy.retain(|at| {
             let stays = self.was_used(*at);
+            let beside = self.beside_of(*at);
             if !stays {
-                self.nodes[*at].kept.clear();
+                beside.real.clear();
             }
-            stays && self.nodes[*at].kept.has_more()
+            stays && beside.real.has_more()
         });
         heavy.sort_unstable();
         heavy.dedup();
@@ -447,6 +327,7 @@ impl<R: Real> Nodes<R> {
         self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
         if self.nodes.len() > 2 * self.enough {
             self.nodes.truncate(self.enough.max(self.last_used() + 1));
+            self.beside.truncate(self.nodes.len().div_ceil(MORE));
         }
         (self.cursor, self.end) = (0, 0);
         self.collections += 1;
@@ -474,9 +355,9 @@ impl<R: Real> Nodes<R> {
         roots: &impl Fn(&mut dyn FnMut(Handle)),
         examples: &impl Fn(&mut dyn FnMut(Handle)),
     ) -> usize {
-        self.used.clear();
-        self.used.resize(self.nodes.len().div_ceil(64), 0);
-        let used = &mut self.used;
+        let mut used = std::mem::take(&mut self.used);
+        used.clear();
+        used.resize(self.nodes.len().div_ceil(64), 0);
         let mut insert = |handle: Handle| {
             let (word, bit) = (handle.index() / 64, 1 << (handle.index() % 64));
             let is_new = used.get(word).is_some_and(|word| word & bit == 0);
@@ -508,14 +389,13 @@ impl<R: Real> Nodes<R> {
             for (number, handle) in level.iter().enumerate() {
                 // Most are in no cache.
                 if let Some(later) = level.get(number + AHEAD) {
-                    prefetch(&self.nodes[later.index()].args);
+                    prefetch(&self.nodes[later.index()]);
                 }
-                let node = &self.nodes[handle.index()];
-                for (slot, arg) in node.slots.iter().zip(&node.args) {
-                    if let (Slot::Node, Some(arg)) = (slot, NonZeroU32::new(*arg as u32))
-                        && insert(Handle(arg))
+                for (slot, arg) in (0..MAX_ARITY).map(|number| self.of(*handle).kept_arg(number)) {
+                    if let Some(arg) = Handle::of_arg(slot, arg)
+                        && insert(arg)
                     {
-                        below.push(Handle(arg));
+                        below.push(arg);
                     }
                 }
             }
@@ -523,8 +403,9 @@ impl<R: Real> Nodes<R> {
             level.clear();
             std::mem::swap(&mut level, &mut below);
         }
+        self.used = used;
         for handle in level {
-            self.nodes[handle.index()].slots = [Slot::None; MAX_ARITY];
+            self.nodes[handle.index()].slots = [Slot::NONE; INLINE];
         }
         live
     }
@@ -537,34 +418,28 @@ impl<R: Real> Nodes<R> {
     /// How many arguments are known.
     #[inline]
     pub fn arity(&self, handle: Handle) -> usize {
-        self[handle].slots.iter().take_while(|slot| **slot != Slot::None).count()
+        (0..MAX_ARITY).take_while(|number| self.of(handle).kept_arg(*number).0 != Slot::NONE).count()
     }
 
     #[inline]
     pub fn arg(&self, handle: Handle, number: usize) -> Option<Term> {
-        let node = &self[handle];
-        self.arg_in(*node.slots.get(number)?, node.args[number])
-    }
-
-    pub fn first_arg(&self, handle: Handle) -> Option<Term> {
-        self.arg(handle, 0)
-    }
-
-    #[inline]
-    fn arg_in(&self, slot: Slot, arg: u64) -> Option<Term> {
+        let (slot, arg) = self.of(handle).kept_arg(number);
         match slot {
-            Slot::None => None,
-            Slot::Data(ty) => Some(Term::Leaf(Leaf::new(ty, arg as u128, false))),
-            Slot::Number(ty) => Some(Term::Leaf(Leaf::new(ty, arg as u128, true))),
-            Slot::Node => {
-                let handle = Handle(NonZeroU32::new(arg as u32)?);
-                let node = &self[handle];
-                Some(match node.leaf {
+            Slot::NONE => None,
+            Slot::NODE => {
+                let handle = Handle::of_arg(slot, arg)?;
+                let node = self.of(handle);
+                Some(match node.beside.and_then(|beside| beside.leaf) {
                     Some(constant) => Term::Leaf(Leaf::new(node.ty, node.bits(), constant)),
                     None => Term::Node(handle),
                 })
             }
+            leaf => leaf.as_leaf().map(|(ty, constant)| Term::Leaf(Leaf::new(ty, arg as u128, constant))),
         }
+    }
+
+    pub fn first_arg(&self, handle: Handle) -> Option<Term> {
+        self.arg(handle, 0)
     }
 
     /// Did it not round? Where the trace is cut off, a cast to a wide format is taken to widen.
@@ -607,7 +482,7 @@ impl<R: Real> Nodes<R> {
     pub fn bits(&self, term: Term) -> u128 {
         match term {
             Term::Leaf(leaf) => leaf.bits(),
-            Term::Node(node) => self[node].bits(),
+            Term::Node(node) => self.of(node).bits(),
         }
     }
 
@@ -635,7 +510,7 @@ impl<R: Real> Nodes<R> {
     pub fn rounded(&self, term: Term) -> u128 {
         match term {
             Term::Leaf(leaf) => leaf.bits(),
-            Term::Node(node) => self[node].rounded(),
+            Term::Node(node) => self.of(node).rounded(),
         }
     }
 
@@ -648,7 +523,7 @@ impl<R: Real> Nodes<R> {
     pub fn ulps(&self, term: Term) -> u64 {
         match term {
             Term::Leaf(_) => 0,
-            Term::Node(node) => self[node].ulps(),
+            Term::Node(node) => self.of(node).ulps(),
         }
     }
 
@@ -673,6 +548,16 @@ impl<R: Real> Nodes<R> {
     }
 }
 
+/// The native value of what may be kept as a distance from there.
+#[inline(always)]
+fn value(ty: Type, bits: u128) -> f64 {
+    match ty {
+        Type::F64 => f64::from_bits(bits as u64),
+        Type::F32 => f32::from_bits(bits as u32) as f64,
+        _ => f64::NAN,
+    }
+}
+
 #[inline(always)]
 fn prefetch<T>(what: &T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -681,10 +566,10 @@ fn prefetch<T>(what: &T) {
 }
 
 impl<R> Index<Handle> for Nodes<R> {
-    type Output = Node<R>;
+    type Output = Node;
 
     #[inline]
-    fn index(&self, handle: Handle) -> &Node<R> {
+    fn index(&self, handle: Handle) -> &Node {
         &self.nodes[handle.index()]
     }
 }

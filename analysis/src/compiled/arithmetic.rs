@@ -9,7 +9,6 @@ use crate::pair::U;
 use crate::settle::{FREE, OPERATIONS};
 use crate::site::Tally;
 use crate::spots::SpotState;
-use crate::trace::ULPS_UNASKED;
 
 /// Where the arguments' lanes are, and what is known of the arguments.
 const A: Gpr = 7;
@@ -28,21 +27,15 @@ const THIRD: i32 = 8;
 type Xmm = u8;
 type Gpr = u8;
 
-const BY: i8 = offset_of!(Facts, offset.by) as i8;
-const ERR: i8 = offset_of!(Facts, offset.err) as i8;
+const BY: i8 = offset_of!(Facts, near.offset.by) as i8;
+const ERR: i8 = offset_of!(Facts, near.offset.err) as i8;
 const INFLUENCES: i8 = offset_of!(Facts, influences) as i8;
 
 impl<R: Real> Maker<R> {
     /// What the guest has, as a double.
-    fn fetch(&mut self, to: Xmm, from: Gpr, ty: Type) {
-        match ty {
-            Type::F32 => dynasm!(self.asm
-                ; .arch x64
-                ; vxorps Rx(to), Rx(to), Rx(to)
-                ; vcvtss2sd Rx(to), Rx(to), [BYTE Rq(from) + LANE_BITS]
-            ),
-            _ => dynasm!(self.asm; .arch x64; vmovsd Rx(to), [BYTE Rq(from) + LANE_BITS]),
-        }
+    fn fetch(&mut self, to: Xmm, facts: Gpr) {
+        const { assert!(offset_of!(Facts, near.native) == 0) };
+        dynasm!(self.asm; .arch x64; vmovsd Rx(to), [Rq(facts)]);
     }
 
     /// A sum with what an argument is off by.
@@ -95,17 +88,14 @@ impl<R: Real> Maker<R> {
             }
             return;
         }
-        dynasm!(self.asm; .arch x64; vmovss xmm3, [BYTE Rq(A) + LANE_BITS]);
+        for (from, to) in [0, 1, 14].into_iter().zip([3, 4, 5]).take(operator.arity()) {
+            dynasm!(self.asm; .arch x64; vcvtsd2ss Rx(to), Rx(from), Rx(from));
+        }
         match operator {
-            Operator::Add => dynasm!(self.asm; .arch x64; vaddss xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Sub => dynasm!(self.asm; .arch x64; vsubss xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Mul => dynasm!(self.asm; .arch x64; vmulss xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Div => dynasm!(self.asm; .arch x64; vdivss xmm3, xmm3, [BYTE Rq(B) + LANE_BITS]),
-            Operator::Fma => dynasm!(self.asm
-                ; .arch x64
-                ; vmovss xmm4, [BYTE Rq(B) + LANE_BITS]
-                ; vfmadd213ss xmm3, xmm4, [BYTE Rq(C) + LANE_BITS]
-            ),
+            Operator::Add | Operator::Sub => dynasm!(self.asm; .arch x64; vaddss xmm3, xmm3, xmm4),
+            Operator::Mul => dynasm!(self.asm; .arch x64; vmulss xmm3, xmm3, xmm4),
+            Operator::Div => dynasm!(self.asm; .arch x64; vdivss xmm3, xmm3, xmm4),
+            Operator::Fma => dynasm!(self.asm; .arch x64; vfmadd213ss xmm3, xmm4, xmm5),
             _ => dynasm!(self.asm; .arch x64; vsqrtss xmm3, xmm3, xmm3),
         }
         dynasm!(self.asm; .arch x64; vcvtss2sd xmm2, xmm3, xmm3);
@@ -302,8 +292,8 @@ impl<R: Real> Maker<R> {
         for (lane, facts) in LANES.into_iter().zip(FACTS).take(arity) {
             dynasm!(self.asm; .arch x64; mov Rq(facts), [BYTE Rq(lane) + LANE_FACTS]);
         }
-        for (lane, to) in LANES.into_iter().zip([0, 1, 14]).take(arity) {
-            self.fetch(to, lane, ty);
+        for (facts, to) in FACTS.into_iter().zip([0, 1, 14]).take(arity) {
+            self.fetch(to, facts);
         }
         if operator == Operator::Sub {
             let sign = self.sign;
@@ -334,20 +324,20 @@ impl<R: Real> Maker<R> {
         self.count(slow);
         dynasm!(self.asm; .arch x64; =>counted);
         self.make_node(operator, ty);
-        self.set_result(ty);
-        dynasm!(self.asm; .arch x64; add rbp, size_of::<Node<R>>() as i32; ret; =>influenced);
-        self.influences(operator, ty, slow);
+        self.set_result();
+        dynasm!(self.asm; .arch x64; add rbp, size_of::<Node>() as i32; ret; =>influenced);
+        self.influences(operator, slow);
         dynasm!(self.asm; .arch x64; jmp =>booked; =>doubtful);
         match operator {
             Operator::Add | Operator::Sub => self.check_zero_sum(fine),
-            Operator::Mul => self.check_zero_product(ty, fine),
+            Operator::Mul => self.check_zero_product(fine),
             _ => {}
         }
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm11; jbe =>slow);
         self.scale(5, 8, doubt);
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm5; ja =>slow);
         self.check_doubt(slow);
-        self.influences(operator, ty, slow);
+        self.influences(operator, slow);
         self.count(slow);
         if self.settles {
             let skip = offset_of!(Tally, doubts.skip) as i32;
@@ -357,11 +347,11 @@ impl<R: Real> Maker<R> {
     }
 
     /// Goes to `fine` if a factor is zero beyond doubt. Uses rax.
-    fn check_zero_product(&mut self, ty: Type, fine: DynamicLabel) {
+    fn check_zero_product(&mut self, fine: DynamicLabel) {
         let [is_zero, other] = self.labels();
         dynasm!(self.asm; .arch x64; vmovq rax, xmm2; add rax, rax; jnz =>other);
-        for (native, facts) in [(A, OF_A), (B, OF_B)] {
-            self.fetch(5, native, ty);
+        for facts in [OF_A, OF_B] {
+            self.fetch(5, facts);
             dynasm!(self.asm
                 ; .arch x64
                 ; vmovsd xmm15, [BYTE Rq(facts) + BY]
@@ -415,14 +405,14 @@ impl<R: Real> Maker<R> {
     }
 
     /// The decision on floats in the lanes at rdi and rsi, if it is beyond doubt that it goes the same way in the reals.
-    pub fn compare(&mut self, ty: Type, slow: DynamicLabel) {
+    pub fn compare(&mut self, slow: DynamicLabel) {
         let (count, left) = (offset_of!(SpotState, count), offset_of!(SpotState, choice) + Choice::LEFT);
         let [agrees] = self.labels();
         for (lane, facts) in LANES.into_iter().zip(FACTS).take(2) {
             dynasm!(self.asm; .arch x64; mov Rq(facts), [BYTE Rq(lane) + LANE_FACTS]);
         }
-        self.fetch(0, A, ty);
-        self.fetch(1, B, ty);
+        self.fetch(0, OF_A);
+        self.fetch(1, OF_B);
         dynasm!(self.asm
             ; .arch x64
             ; vsubsd xmm0, xmm0, xmm1
@@ -457,11 +447,11 @@ impl<R: Real> Maker<R> {
     }
 
     /// The influences of the result into eax.
-    fn influences(&mut self, operator: Operator, ty: Type, slow: DynamicLabel) {
+    fn influences(&mut self, operator: Operator, slow: DynamicLabel) {
         let is_sum = matches!(operator, Operator::Add | Operator::Sub);
         if is_sum {
-            self.fetch(4, A, ty);
-            self.fetch(5, B, ty);
+            self.fetch(4, OF_A);
+            self.fetch(5, OF_B);
             self.add_offset(13, 5, OF_B);
         }
         if operator.arity() == 3 {
@@ -539,60 +529,34 @@ impl<R: Real> Maker<R> {
     }
 
     fn make_node(&mut self, operator: Operator, ty: Type) {
-        let kept = offset_of!(Node<R>, kept);
         dynasm!(self.asm
             ; .arch x64
-            ; vmovsd [rbp + kept as i32], xmm2
-            ; vmovsd [rbp + kept as i32 + BY as i32], xmm6
-            ; vmovsd [rbp + kept as i32 + ERR as i32], xmm8
+            ; vmovsd [rbp + offset_of!(Node, near.native) as i32], xmm2
+            ; vmovsd [rbp + offset_of!(Node, near.offset.by) as i32], xmm6
+            ; vmovsd [rbp + offset_of!(Node, near.offset.err) as i32], xmm8
             ; mov ecx, [BYTE r11 + offset_of!(Work, at) as i8]
-            ; mov [rbp + offset_of!(Node<R>, influences) as i32], eax
-            ; mov [rbp + offset_of!(Node<R>, at) as i32], ecx
-            ; mov QWORD [rbp + offset_of!(Node<R>, ulps) as i32], ULPS_UNASKED as i64 as i32
+            ; mov [rbp + offset_of!(Node, influences) as i32], eax
+            ; mov [rbp + offset_of!(Node, at) as i32], ecx
             ; mov rcx, [rbx + example::<R>(operator, ty)]
-            ; mov [rbp + offset_of!(Node<R>, operator) as i32], rcx
+            ; mov [rbp + offset_of!(Node, operator) as i32], rcx
         );
-        match ty {
-            Type::F32 => dynasm!(self.asm
-                ; .arch x64
-                ; vmovd r8d, xmm3
-                ; mov [rbp + offset_of!(Node<R>, low) as i32], r8
-            ),
-            _ => dynasm!(self.asm; .arch x64; vmovsd [rbp + offset_of!(Node<R>, low) as i32], xmm2),
-        }
-        dynasm!(self.asm; .arch x64; movzx ecx, WORD [BYTE Rq(A) + LANE_SLOT]);
         for (number, lane) in LANES.into_iter().enumerate().take(operator.arity()) {
-            if number > 0 {
-                dynasm!(self.asm
-                    ; .arch x64
-                    ; movzx eax, WORD [BYTE Rq(lane) + LANE_SLOT]
-                    ; shl rax, 16 * number as i8
-                    ; or rcx, rax
-                );
-            }
             dynasm!(self.asm
                 ; .arch x64
                 ; mov rax, [BYTE Rq(lane) + LANE_WORD]
-                ; mov [rbp + (offset_of!(Node<R>, args) + 8 * number) as i32], rax
+                ; movzx ecx, BYTE [BYTE Rq(lane) + LANE_SLOT]
+                ; mov [rbp + (offset_of!(Node, args) + 8 * number) as i32], rax
+                ; mov [rbp + (offset_of!(Node, slots) + number) as i32], cl
             );
         }
-        const { assert!(size_of::<Slot>() == 2) };
-        dynasm!(self.asm; .arch x64; mov [rbp + offset_of!(Node<R>, slots) as i32], rcx);
     }
 
-    fn set_result(&mut self, ty: Type) {
-        match ty {
-            Type::F32 => dynasm!(self.asm; .arch x64; mov [BYTE rdx + LANE_BITS], r8),
-            _ => dynasm!(self.asm; .arch x64; vmovsd [BYTE rdx + LANE_BITS], xmm2),
-        }
+    fn set_result(&mut self) {
         dynasm!(self.asm
             ; .arch x64
             ; mov [BYTE rdx + LANE_WORD], r9
             ; mov [BYTE rdx + LANE_FACTS], rbp
-            ; shl r9, 32
-            ; or r9, SHADOW
-            ; mov [BYTE rdx + LANE_PART], r9
-            ; mov DWORD [BYTE rdx + LANE_WIDE], ready(Slot::Node, false)
+            ; mov DWORD [BYTE rdx + LANE_WIDE], ready(Slot::NODE, false)
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Floats from where they are into lanes, and back.
 
-use super::routines::{FILL, LOAD, slots};
+use super::routines::{FILL, LOAD, NODE_SHIFT, slots};
 use super::*;
 use crate::lanes::{Address, Input, Word};
 use crate::pages::{Recent, Slots};
@@ -53,6 +53,10 @@ impl<R: Real> Compiler<'_, R> {
             Word::LoggedShort(slot) => {
                 let at = self.logged(slot, 4);
                 dynasm!(self.asm; .arch x64; mov eax, [r12 + at]);
+            }
+            Word::Lane(number) | Word::LaneShort(number) if self.program.lanes.are_lean[number as usize] => {
+                // Not all of it is there.
+                self.is_broken = true;
             }
             Word::Lane(number) => dynasm!(self.asm; .arch x64; mov rax, [r13 + lane(number, LANE_BITS as usize)]),
             Word::LaneShort(number) => dynasm!(self.asm; .arch x64; mov eax, [r13 + lane(number, LANE_BITS as usize)]),
@@ -154,15 +158,15 @@ impl<R: Real> Compiler<'_, R> {
 
     /// The handle in edi must be that of a double, or of a single, that begins in rax.
     fn check_shadow(&mut self, is_last: bool, slow: DynamicLabel) {
-        let size = size_of::<Node<R>>();
-        let node = |field: usize| field as i32 - size as i32;
+        let node = |field: usize| field as i32 - size_of::<Node>() as i32;
         let [single, same] = self.labels();
         dynasm!(self.asm
             ; .arch x64
-            ; imul rdx, rdi, size as i32
+            ; mov rdx, rdi
+            ; shl rdx, NODE_SHIFT
             ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-            ; mov r8, [rdx + node(offset_of!(Node<R>, low))]
-            ; cmp BYTE [rdx + node(offset_of!(Node<R>, ty))], Type::F32 as i8
+            ; mov r8, [rdx + node(offset_of!(Node, near.native))]
+            ; cmp WORD [rdx + node(offset_of!(Node, ty))], plain(Type::F32)
             ; je =>single
         );
         if is_last {
@@ -170,14 +174,23 @@ impl<R: Real> Compiler<'_, R> {
         } else {
             dynasm!(self.asm
                 ; .arch x64
-                ; cmp BYTE [rdx + node(offset_of!(Node<R>, ty))], Type::F64 as i8
+                ; cmp WORD [rdx + node(offset_of!(Node, ty))], plain(Type::F64)
                 ; jne =>slow
                 ; cmp r8, rax
                 ; jne =>slow
                 ; jmp =>same
             );
         }
-        dynasm!(self.asm; .arch x64; =>single; cmp r8d, eax; jne =>slow; =>same);
+        dynasm!(self.asm
+            ; .arch x64
+            ; =>single
+            ; vmovd xmm0, eax
+            ; vcvtss2sd xmm0, xmm0, xmm0
+            ; vmovq rdx, xmm0
+            ; cmp r8, rdx
+            ; jne =>slow
+            ; =>same
+        );
     }
 
     pub fn constant(&mut self, bits: u64, wide: bool, to: Number) -> bool {
@@ -231,10 +244,22 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     /// The part of a lane into rax and ecx.
-    fn fetch_part(&mut self, from: Number) {
+    pub fn fetch_part(&mut self, from: Number) {
         let part = lane(from, LANE_PART as usize);
         const { assert!(PART == 12) };
-        dynasm!(self.asm; .arch x64; mov rax, [r13 + part]; mov ecx, [r13 + part + 8]);
+        let [full, fetched] = self.labels();
+        if self.program.lanes.are_lean[from as usize] {
+            dynasm!(self.asm
+                ; .arch x64
+                ; cmp BYTE [r13 + lane(from, LANE_SLOT as usize)], Slot::NODE.0 as i8
+                ; jne =>full
+                ; mov rax, [r13 + lane(from, LANE_WORD as usize)]
+                ; shl rax, 32
+                ; or rax, SHADOW
+                ; jmp =>fetched
+            );
+        }
+        dynasm!(self.asm; .arch x64; =>full; mov rax, [r13 + part]; mov ecx, [r13 + part + 8]; =>fetched);
     }
 
     pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) -> bool {
@@ -242,23 +267,24 @@ impl<R: Real> Compiler<'_, R> {
         slots(&mut self.asm, offset_of!(Recent, writable), ty.bytes(), slow);
         // Those that would be torn apart, and what is not worth a slot, are for the engine: before anything is changed.
         for (granule, from) in (0..ty.granules()).zip(from).filter(|(_, from)| **from != 0) {
-            let part = lane(*from, LANE_PART as usize);
+            self.fetch_part(*from);
             if granule + 1 == ty.granules() {
                 let [whole] = self.labels();
                 dynasm!(self.asm
                     ; .arch x64
-                    ; cmp DWORD [r13 + part], SHADOW
+                    ; cmp eax, SHADOW
                     ; jne =>whole
-                    ; mov eax, [r13 + part + NUMBER as i32]
-                    ; imul rax, rax, size_of::<Node<R>>() as i32
-                    ; add rax, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-                    ; cmp BYTE [rax + (offset_of!(Node<R>, ty) as i32 - size_of::<Node<R>>() as i32)], Type::F32 as i8
+                    ; mov rcx, rax
+                    ; shr rcx, 32
+                    ; shl rcx, NODE_SHIFT
+                    ; add rcx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
+                    ; cmp BYTE [rcx + (offset_of!(Node, ty) as i32 - size_of::<Node>() as i32)], Type::F32 as i8
                     ; jne =>slow
                     ; =>whole
                 );
             }
             if ty.bytes() > 8 {
-                dynasm!(self.asm; .arch x64; cmp DWORD [r13 + part], CONSTANT; je =>slow);
+                dynasm!(self.asm; .arch x64; cmp eax, CONSTANT; je =>slow);
             }
         }
         dynasm!(self.asm; .arch x64; mov BYTE [rdx + offset_of!(Slots, is_used) as i32], 1);

@@ -7,7 +7,6 @@ use super::*;
 use crate::engine;
 use crate::offset;
 use crate::pages::{PAGE, RECENT, Recent, Slots};
-use crate::trace::ULPS_UNASKED;
 use fpgrind_ir::GRANULE;
 use std::marker::PhantomData;
 use std::ptr::null;
@@ -19,11 +18,10 @@ pub const READY: usize = FILL + 1;
 pub const READY_SINGLE: usize = READY + 1;
 /// Has the engine do it.
 pub const ENGINE: usize = READY_SINGLE + 1;
-/// Decisions on doubles and on singles.
+/// Decisions.
 pub const COMPARE: usize = ENGINE + 1;
-pub const COMPARE_SINGLES: usize = COMPARE + 1;
 /// Where Rust calls it, and where blocks lead to.
-pub const ENTER: usize = COMPARE_SINGLES + 1;
+pub const ENTER: usize = COMPARE + 1;
 pub const NEXT: usize = ENTER + 1;
 const COUNT: usize = NEXT + 1;
 
@@ -34,20 +32,20 @@ pub fn number_of(operator: Operator, ty: Type) -> usize {
 }
 
 /// Where each begins. They belong to operations, at whose side they lie.
-pub struct Routines<R> {
+pub struct Routines {
     pub table: [*const u8; COUNT],
     /// What the results of each operation look like.
-    pub examples: [Node<R>; 2 * PLAIN.len()],
+    pub examples: [Node; 2 * PLAIN.len()],
     pub way: Way,
     code: Option<ExecutableBuffer>,
 }
 
-impl<R: Real> Routines<R> {
+impl Routines {
     /// None where the CPU cannot run them, reals are not made for them, or too little is tolerated.
-    pub fn new(tolerated: u64, settles: bool) -> Routines<R> {
+    pub fn new<R: Real>(tolerated: u64, settles: bool) -> Routines {
         let examples = std::array::from_fn(|number| {
             let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
-            Node::example(PLAIN[number % PLAIN.len()], ty)
+            Node::of_kind(PLAIN[number % PLAIN.len()], ty)
         });
         let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
@@ -62,9 +60,12 @@ impl<R: Real> Routines<R> {
 
 /// Where the last eight bytes of such an operation's nodes are to be had, from rbx.
 pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
-    let node = offset_of!(Operations<R>, routines.examples) + number_of(operator, ty) * size_of::<Node<R>>();
-    (node + offset_of!(Node<R>, operator)) as i32
+    let node = offset_of!(Operations<R>, routines.examples) + number_of(operator, ty) * size_of::<Node>();
+    (node + offset_of!(Node, operator)) as i32
 }
+
+/// Nodes are that long.
+pub const NODE_SHIFT: i8 = size_of::<Node>().trailing_zeros() as i8;
 
 /// Nodes are in no cache when their turn comes: that many bytes ahead they are asked for.
 const AHEAD: i32 = 1024;
@@ -73,7 +74,8 @@ const AHEAD: i32 = 1024;
 pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>) {
     dynasm!(asm
         ; .arch x64
-        ; imul rbp, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32], size_of::<Node<R>>() as i32
+        ; mov rbp, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+        ; shl rbp, NODE_SHIFT
         ; add rbp, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
     );
 }
@@ -141,8 +143,7 @@ impl<R: Real> Maker<R> {
                     dynasm!(maker.asm; .arch x64; =>slow);
                     maker.call_engine();
                 }
-                COMPARE => maker.compare(Type::F64, slow),
-                COMPARE_SINGLES => maker.compare(Type::F32, slow),
+                COMPARE => maker.compare(slow),
                 ENTER => maker.enter(),
                 NEXT => maker.next(),
                 _ => {
@@ -270,13 +271,15 @@ impl<R: Real> Maker<R> {
         find_room::<R>(&mut self.asm);
     }
 
-    /// The double in the lane at rdi without its sign, or with the other, into that at rdx, if the lane at rsi is the mask for that.
+    /// The double in r8, of which what is known is in rax, without its sign, or with the other, into the lane at rdx, if the lane at rsi is the
+    /// mask for that.
     fn change_sign(&mut self, operator: Operator, slow: DynamicLabel) {
         let [other, known] = self.labels();
         let cursor = offset_of!(Operations<R>, nodes.cursor);
         let sign = i64::MIN;
+        dynasm!(self.asm; .arch x64; mov rdi, rax);
         self.check_room();
-        dynasm!(self.asm; .arch x64; mov r8, [BYTE rdi + LANE_BITS]);
+        dynasm!(self.asm; .arch x64; mov rax, rdi);
         match operator {
             Operator::Neg => {
                 dynasm!(self.asm; .arch x64; mov r9, QWORD sign; mov r10, QWORD magic::LEAST.to_bits() as i64)
@@ -302,8 +305,7 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; mov r10, rdx
-            ; mov rax, [BYTE rdi + LANE_PART]
-            ; mov r9d, slot_code(Slot::Node) as i32
+            ; mov r9d, Slot::NODE.0 as i32
             ; mov rcx, rax
             ; shr rcx, 32
             ; cmp eax, SHADOW
@@ -316,13 +318,13 @@ impl<R: Real> Maker<R> {
             ; =>other
             ; test eax, eax
             ; jnz =>slow
-            ; mov r9d, slot_code(Slot::Data(Type::F64)) as i32
+            ; mov r9d, Slot::leaf(Type::F64, false).0 as i32
             ; mov rcx, r8
             ; mov rdx, QWORD nothing as i64
             ; =>known
             // What is known of it is at rdx, how it is kept in r9 and rcx, the result in rsi. The sign must be the same in the reals.
-            ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, offset.by) as i8]
-            ; vmovsd xmm1, [BYTE rdx + offset_of!(Facts, offset.err) as i8]
+            ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, near.offset.by) as i8]
+            ; vmovsd xmm1, [BYTE rdx + offset_of!(Facts, near.offset.err) as i8]
             ; vmovq xmm2, r8
             ; vaddsd xmm3, xmm0, xmm2
             ; vmovq rax, xmm3
@@ -340,19 +342,17 @@ impl<R: Real> Maker<R> {
             ; xor r8, rsi
             ; vmovq xmm3, r8
             ; vxorpd xmm0, xmm0, xmm3
-            ; mov [rbp + offset_of!(Node<R>, args) as i32], rcx
-            ; mov [rbp + offset_of!(Node<R>, slots) as i32], r9
+            ; mov [rbp + offset_of!(Node, args) as i32], rcx
             ; mov eax, [BYTE rdx + offset_of!(Facts, influences) as i8]
             ; mov ecx, [BYTE r11 + offset_of!(Work, at) as i8]
-            ; mov [rbp + offset_of!(Node<R>, influences) as i32], eax
-            ; mov [rbp + offset_of!(Node<R>, at) as i32], ecx
-            ; mov QWORD [rbp + offset_of!(Node<R>, ulps) as i32], ULPS_UNASKED as i64 as i32
+            ; mov [rbp + offset_of!(Node, influences) as i32], eax
+            ; mov [rbp + offset_of!(Node, at) as i32], ecx
             ; mov rcx, [rbx + example::<R>(operator, Type::F64)]
-            ; mov [rbp + offset_of!(Node<R>, operator) as i32], rcx
-            ; mov [rbp + offset_of!(Node<R>, low) as i32], rsi
-            ; mov [rbp + offset_of!(Node<R>, kept) as i32], rsi
-            ; vmovsd [rbp + (offset_of!(Node<R>, kept) + offset_of!(Facts, offset.by)) as i32], xmm0
-            ; vmovsd [rbp + (offset_of!(Node<R>, kept) + offset_of!(Facts, offset.err)) as i32], xmm1
+            ; mov [rbp + offset_of!(Node, operator) as i32], rcx
+            ; mov [rbp + offset_of!(Node, slots) as i32], r9b
+            ; mov [rbp + offset_of!(Node, near.native) as i32], rsi
+            ; vmovsd [rbp + offset_of!(Node, near.offset.by) as i32], xmm0
+            ; vmovsd [rbp + offset_of!(Node, near.offset.err) as i32], xmm1
             ; inc QWORD [rbx + offset_of!(Operations<R>, count) as i32]
             ; mov rax, [rbx + cursor as i32]
             ; inc rax
@@ -362,7 +362,7 @@ impl<R: Real> Maker<R> {
             ; mov [BYTE r10 + LANE_BITS], rsi
             ; mov [BYTE r10 + LANE_PART], rax
             ; mov BYTE [BYTE r10 + LANE_WIDE], 0
-            ; add rbp, size_of::<Node<R>>() as i32
+            ; add rbp, size_of::<Node>() as i32
             ; ret
         );
     }
@@ -416,12 +416,12 @@ impl<R: Real> Maker<R> {
             ; shr rcx, 32
         );
         self.find_shadow(Type::F64, slow);
-        dynasm!(self.asm; .arch x64; mov [BYTE rdi + LANE_BITS], r8; mov [BYTE rdi + LANE_PART], rax);
+        dynasm!(self.asm; .arch x64; mov [BYTE rdi + LANE_BITS], r8);
         self.set_shadow();
         dynasm!(self.asm
             ; .arch x64
             ; =>other
-            ; mov esi, ready(Slot::Data(Type::F64), false)
+            ; mov esi, ready(Slot::leaf(Type::F64, false), false)
             ; test eax, eax
             ; jz =>leaf
             // Two constants that are these eight bytes, and no magic number.
@@ -440,12 +440,12 @@ impl<R: Real> Maker<R> {
         self.check_magic(slow);
         dynasm!(self.asm
             ; .arch x64
-            ; mov esi, ready(Slot::Number(Type::F64), true)
+            ; mov esi, ready(Slot::leaf(Type::F64, true), true)
             ; =>leaf
             ; mov [BYTE rdi + LANE_BITS], r8
             ; mov [BYTE rdi + LANE_PART], rax
         );
-        self.set_leaf();
+        self.set_leaf(Type::F64);
     }
 
     /// The float of a type that the lane at rdi begins with becomes ready to be an argument.
@@ -470,7 +470,7 @@ impl<R: Real> Maker<R> {
             ; .arch x64
             ; =>other
             ; mov rdx, r8
-            ; mov esi, ready(Slot::Data(ty), false)
+            ; mov esi, ready(Slot::leaf(ty, false), false)
             ; test eax, eax
             ; jz =>leaf
             ; cmp eax, CONSTANT
@@ -485,10 +485,10 @@ impl<R: Real> Maker<R> {
             ; .arch x64
             // What is beside it is as constant as it was.
             ; movzx esi, BYTE [BYTE rdi + LANE_WIDE]
-            ; or esi, ready(Slot::Number(ty), false)
+            ; or esi, ready(Slot::leaf(ty, true), false)
             ; =>leaf
         );
-        self.set_leaf();
+        self.set_leaf(ty);
     }
 
     /// The constant that is the double in rdx must be no magic number. Uses rcx and rsi.
@@ -504,30 +504,41 @@ impl<R: Real> Maker<R> {
     }
 
     /// The float in r8 without a history becomes the argument; how it is kept is in esi. Returns.
-    fn set_leaf(&mut self) {
-        let nothing: *const Facts = Facts::NONE;
+    fn set_leaf(&mut self, ty: Type) {
+        const { assert!(LANE_OWN == 0 && offset_of!(Facts, near.native) == 0) };
         dynasm!(self.asm
             ; .arch x64
-            ; mov rcx, QWORD nothing as i64
             ; mov [BYTE rdi + LANE_WIDE], esi
             ; mov [BYTE rdi + LANE_WORD], r8
-            ; mov [BYTE rdi + LANE_FACTS], rcx
-            ; ret
+            ; mov [BYTE rdi + LANE_FACTS], rdi
         );
+        match ty {
+            Type::F32 => dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovsd [rdi], xmm0; ret),
+            _ => dynasm!(self.asm; .arch x64; mov [rdi], r8; ret),
+        }
     }
 
     /// The node whose handle is in ecx into rdx: it must be the float in r8, and an argument like others.
     fn find_shadow(&mut self, ty: Type, slow: DynamicLabel) {
-        let size = size_of::<Node<R>>();
         dynasm!(self.asm
             ; .arch x64
-            ; imul rdx, rcx, size as i32
+            ; mov rdx, rcx
+            ; shl rdx, NODE_SHIFT
             // Handles begin at one.
             ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-            ; sub rdx, size as i32
-            ; cmp [rdx + offset_of!(Node<R>, low) as i32], r8
+            ; sub rdx, size_of::<Node>() as i32
+        );
+        match ty {
+            Type::F32 => {
+                // Two different singles are different doubles.
+                dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq rsi, xmm0; cmp [rdx], rsi)
+            }
+            _ => dynasm!(self.asm; .arch x64; cmp [rdx], r8),
+        }
+        dynasm!(self.asm
+            ; .arch x64
             ; jne =>slow
-            ; cmp BYTE [rdx + offset_of!(Node<R>, plain) as i32], ty as i8
+            ; cmp WORD [BYTE rdx + offset_of!(Node, ty) as i8], plain(ty)
             ; jne =>slow
         );
     }
@@ -537,7 +548,7 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; mov [BYTE rdi + LANE_WORD], rcx
-            ; mov DWORD [BYTE rdi + LANE_WIDE], ready(Slot::Node, false)
+            ; mov DWORD [BYTE rdi + LANE_WIDE], ready(Slot::NODE, false)
             ; mov [BYTE rdi + LANE_FACTS], rdx
             ; ret
         );
