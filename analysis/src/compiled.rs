@@ -9,13 +9,19 @@
 //! While it runs, these registers stay what they are: rbx the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
 //! r15 what is known of the thread's registers; rbp is where the next node will be.
 
-#[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod arithmetic;
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
+mod groups;
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
+mod operations;
 mod places;
 mod routines;
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
+mod vectors;
 
 pub use routines::Routines;
-use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
+use groups::{FOUR, Group};
+use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, group_of, number_of};
 
 use crate::consume::Books;
 use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
@@ -31,6 +37,7 @@ use crate::node::{Kept, Node, Slot};
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{BitOp, Operator, Type};
+use smallvec::SmallVec;
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
@@ -46,7 +53,13 @@ const MOST: usize = 1 << 26;
 pub struct Code {
     runs: Cell<u32>,
     /// What the code has to do; nothing if there is no code.
-    compiled: OnceCell<Option<Vec<Work>>>,
+    compiled: OnceCell<Option<ToDo>>,
+}
+
+/// What code has to do. It stays where it is.
+struct ToDo {
+    _work: Vec<Work>,
+    _groups: Vec<Box<Group>>,
 }
 
 /// The code of all programs.
@@ -134,9 +147,9 @@ pub fn prepare<R: Real>(running: &mut Running<'_, R>, number: u32, program: &Pro
     }
     let books = &mut *running.books;
     code.compiled.get_or_init(|| {
-        let (code, work) = Compiler::compile(program, &books.operations, &books.spots)?;
+        let (code, to_do) = Compiler::compile(program, &books.operations, &books.spots)?;
         books.make_room(program);
-        books.code.add(number, program, &code).map(|()| work)
+        books.code.add(number, program, &code).map(|()| to_do)
     });
 }
 
@@ -234,15 +247,35 @@ impl<'b, R: Real> Call<'_, 'b, R> {
     }
 }
 
+/// Pieces that follow the rest.
+enum Later {
+    /// Where the engine takes over, and where it gives back.
+    Engine { slow: DynamicLabel, back: DynamicLabel, work: *const Work },
+    /// The operations of a group, one by one.
+    Alone { alone: DynamicLabel, back: DynamicLabel, ty: Type, each: SmallVec<[(Plain, *const Work); FOUR]> },
+}
+
+/// How many instructions from here on can be done at once.
+fn together(instrs: &[Instr]) -> usize {
+    let Some((first, ty)) = instrs.first().and_then(Instr::plain) else { return 1 };
+    let is_alike = |(number, instr): &(usize, &Instr)| {
+        instr.plain().is_some_and(|(plain, of)| {
+            let uses = |earlier: &Instr| earlier.plain().is_some_and(|(earlier, _)| plain.args.contains(&earlier.to));
+            of == ty && plain.operator == first.operator && !instrs[..*number].iter().any(uses)
+        })
+    };
+    instrs.iter().enumerate().take(FOUR).take_while(is_alike).count()
+}
+
 struct Compiler<'a, R> {
     asm: VecAssembler<X64Relocation>,
     operations: &'a Operations<R>,
     spots: &'a Spots,
     program: &'a Program,
-    /// Pieces that follow the rest: where the engine takes over, and where it gives back.
-    engine: Vec<(DynamicLabel, DynamicLabel, *const Work)>,
+    later: Vec<Later>,
     /// They stay where they are: there is room for all.
     work: Vec<Work>,
+    groups: Vec<Box<Group>>,
     /// An instruction reads beyond the record: no code for that.
     is_broken: bool,
 }
@@ -289,28 +322,30 @@ const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
     /// The code, wherever it may lie, and what it has to do; nothing if there can be none.
-    fn compile(program: &'a Program, operations: &'a Operations<R>, spots: &'a Spots) -> Option<(Vec<u8>, Vec<Work>)> {
+    fn compile(program: &'a Program, operations: &'a Operations<R>, spots: &'a Spots) -> Option<(Vec<u8>, ToDo)> {
         let is_interpreted =
             |instr: &Instr| matches!(instr, Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. });
         if !operations.routines.are_there() || program.changes_mode() {
             return None;
         }
         let room = program.lanes.instrs.len().max(1);
-        let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::with_capacity(room));
-        let mut compiler = Compiler { asm, operations, spots, program, engine, work, is_broken: false };
+        let (asm, later, work) = (VecAssembler::new(0), Vec::new(), Vec::with_capacity(room));
+        let groups = Vec::new();
+        let mut compiler = Compiler { asm, operations, spots, program, later, work, groups, is_broken: false };
         if program.lanes.instrs.iter().all(is_interpreted) {
             // All at once.
             let work = compiler.work(null(), null(), LocationId(0));
             compiler.call_routine(ENGINE, work);
         } else {
-            program.lanes.instrs.iter().for_each(|instr| compiler.instr(instr));
+            compiler.instrs(&program.lanes.instrs);
         }
         if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
             return None;
         }
         compiler.leave();
-        compiler.call_engine();
-        Some((compiler.asm.finalize().ok()?, compiler.work))
+        compiler.lay_down_later();
+        let to_do = ToDo { _work: compiler.work, _groups: compiler.groups };
+        Some((compiler.asm.finalize().ok()?, to_do))
     }
 
     fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
@@ -329,7 +364,38 @@ impl<'a, R: Real> Compiler<'a, R> {
         self.work.last().map_or(null(), |work| work)
     }
 
-    fn instr(&mut self, instr: &Instr) {
+    fn instrs(&mut self, mut instrs: &[Instr]) {
+        while !instrs.is_empty() {
+            let together = together(instrs);
+            match together {
+                1 => self.instr(&instrs[0]),
+                _ => self.group(&instrs[..together]),
+            }
+            instrs = &instrs[together..];
+        }
+    }
+
+    /// Operations of a kind, all at once; or one by one, if that does not go.
+    fn group(&mut self, instrs: &[Instr]) {
+        let plains: SmallVec<[&Plain; FOUR]> = instrs.iter().filter_map(Instr::plain).map(|(plain, _)| plain).collect();
+        let Some((&Plain { operator, .. }, ty)) = instrs.first().and_then(Instr::plain) else { return };
+        let group = Box::new(Group::new(&plains, self.program.lanes.nowhere, &self.operations.sites));
+        let at = offset_of!(Operations<R>, routines.table) + group_of(operator, ty) * size_of::<*const u8>();
+        let [alone, back] = self.labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov r11, QWORD &raw const *group as i64
+            ; call QWORD [rbx + at as i32]
+            ; test eax, eax
+            ; jz =>alone
+            ; =>back
+        );
+        self.groups.push(group);
+        let alone_each = instrs.iter().zip(&plains).map(|(instr, plain)| (**plain, self.work_of(instr))).collect();
+        self.later.push(Later::Alone { alone, back, ty, each: alone_each });
+    }
+
+    fn work_of(&mut self, instr: &Instr) -> *const Work {
         let (of, at): (*const (), _) = match instr {
             Instr::Doubles(plain) | Instr::Singles(plain) => {
                 ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
@@ -338,11 +404,20 @@ impl<'a, R: Real> Compiler<'a, R> {
             Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
             _ => (null(), LocationId(0)),
         };
-        let work = self.work(instr, of, at);
+        self.work(instr, of, at)
+    }
+
+    fn instr(&mut self, instr: &Instr) {
+        let work = self.work_of(instr);
         let [slow, back] = self.labels();
         let is_known = match instr {
-            Instr::Doubles(plain) => self.operation(plain, Type::F64, work),
-            Instr::Singles(plain) => self.operation(plain, Type::F32, work),
+            Instr::Doubles(_) | Instr::Singles(_) => match instr.plain() {
+                Some((plain, ty)) => {
+                    self.operation(plain, ty, work);
+                    true
+                }
+                None => false,
+            },
             Instr::Compare(compare) => self.compare(compare, work),
             Instr::Logic(logic) => self.logic(logic, work),
             Instr::LoadDouble(addr, input) => self.load_double(addr, input, work),
@@ -361,18 +436,27 @@ impl<'a, R: Real> Compiler<'a, R> {
         };
         if is_known {
             dynasm!(self.asm; .arch x64; =>back);
-            self.engine.push((slow, back, work));
+            self.later.push(Later::Engine { slow, back, work });
         } else {
             dynasm!(self.asm; .arch x64; =>slow);
             self.call_routine(ENGINE, work);
         }
     }
 
-    fn call_engine(&mut self) {
-        for (slow, back, work) in std::mem::take(&mut self.engine) {
-            dynasm!(self.asm; .arch x64; =>slow);
-            self.call_routine(ENGINE, work);
-            dynasm!(self.asm; .arch x64; jmp =>back);
+    fn lay_down_later(&mut self) {
+        for later in std::mem::take(&mut self.later) {
+            match later {
+                Later::Engine { slow, back, work } => {
+                    dynasm!(self.asm; .arch x64; =>slow);
+                    self.call_routine(ENGINE, work);
+                    dynasm!(self.asm; .arch x64; jmp =>back);
+                }
+                Later::Alone { alone, back, ty, each } => {
+                    dynasm!(self.asm; .arch x64; =>alone);
+                    each.iter().for_each(|(plain, work)| self.operation(plain, ty, *work));
+                    dynasm!(self.asm; .arch x64; jmp =>back);
+                }
+            }
         }
     }
 
@@ -382,7 +466,7 @@ impl<'a, R: Real> Compiler<'a, R> {
         dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64; call QWORD [rbx + at as i32]);
     }
 
-    fn operation(&mut self, plain: &Plain, ty: Type, work: *const Work) -> bool {
+    fn operation(&mut self, plain: &Plain, ty: Type, work: *const Work) {
         let [a, b, c] = plain.args;
         dynasm!(self.asm
             ; .arch x64
@@ -394,7 +478,6 @@ impl<'a, R: Real> Compiler<'a, R> {
             dynasm!(self.asm; .arch x64; lea r10, [r13 + lane(c, 0)]);
         }
         self.call_routine(number_of(plain.operator, ty), work);
-        true
     }
 
     /// A mask may be on either side; it mostly is on the second.

@@ -140,6 +140,7 @@ pub struct Input {
 }
 
 /// A sum, product, quotient or root of doubles or singles.
+#[derive(Clone, Copy)]
 pub struct Plain {
     pub operator: Operator,
     pub args: [Number; 3],
@@ -221,6 +222,8 @@ pub enum Instr {
 pub struct Lanes {
     pub instrs: Vec<Instr>,
     pub count: usize,
+    /// A lane that nobody reads.
+    pub nowhere: Number,
     /// Lanes that are filled as arguments. Of those that are nodes compiled code leaves out the rest.
     pub are_lean: Vec<bool>,
 }
@@ -249,6 +252,15 @@ impl Instr {
             Instr::Load(addr, _) | Instr::LoadDouble(addr, _) => all(&addr.lanes()),
             Instr::Live(..) | Instr::LiveDouble(..) | Instr::Fresh(_) | Instr::Const { .. } | Instr::Drop { .. } => {}
             Instr::Step(_) | Instr::TakeApart { .. } => {}
+        }
+    }
+
+    /// The operation that it is, and on what.
+    pub fn plain(&self) -> Option<(&Plain, Type)> {
+        match self {
+            Instr::Doubles(plain) => Some((plain, Type::F64)),
+            Instr::Singles(plain) => Some((plain, Type::F32)),
+            _ => None,
         }
     }
 
@@ -307,10 +319,11 @@ impl Lanes {
         };
         (0..steps.len()).rev().for_each(|index| maker.want(index));
         (0..steps.len()).for_each(|index| maker.emit(index));
-        let (instrs, count) = (maker.instrs, maker.next as usize);
+        let (instrs, nowhere) = (maker.instrs, maker.next);
+        let count = nowhere as usize + 1;
         let mut are_lean = vec![false; count];
         instrs.iter().filter_map(Instr::argument).for_each(|lane| are_lean[lane as usize] = true);
-        Lanes { instrs, count, are_lean }
+        Lanes { instrs, count, nowhere, are_lean }
     }
 }
 

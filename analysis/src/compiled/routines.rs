@@ -23,12 +23,24 @@ pub const COMPARE: usize = ENGINE + 1;
 /// Where Rust calls it, and where blocks lead to.
 pub const ENTER: usize = COMPARE + 1;
 pub const NEXT: usize = ENTER + 1;
-const COUNT: usize = NEXT + 1;
+/// Up to four operations at once.
+const GROUPS: usize = NEXT + 1;
+const COUNT: usize = GROUPS + 2 * PLAIN.len();
+
+/// The number of such operations on floats of a type.
+pub fn group_of(operator: Operator, ty: Type) -> usize {
+    GROUPS + number_of(operator, ty)
+}
 
 /// The number of an operation on floats of a type.
 pub fn number_of(operator: Operator, ty: Type) -> usize {
     let operation = PLAIN.iter().position(|plain| *plain == operator).unwrap_or(0);
     operation + if ty == Type::F32 { PLAIN.len() } else { 0 }
+}
+
+/// The operation with a number, and on what.
+fn plain_of(number: usize) -> (Operator, Type) {
+    (PLAIN[number % PLAIN.len()], if number < PLAIN.len() { Type::F64 } else { Type::F32 })
 }
 
 /// Where each begins. They belong to operations, at whose side they lie.
@@ -37,6 +49,8 @@ pub struct Routines {
     /// What the results of each operation look like.
     pub examples: [Node; 2 * PLAIN.len()],
     pub way: Way,
+    /// What is known of the arguments of four operations.
+    pub fours: [f64; 36],
     code: Option<ExecutableBuffer>,
 }
 
@@ -44,13 +58,13 @@ impl Routines {
     /// None where the CPU cannot run them, reals are not made for them, or too little is tolerated.
     pub fn new<R: Real>(tolerated: u64, settles: bool) -> Routines {
         let examples = std::array::from_fn(|number| {
-            let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
-            Node::of_kind(PLAIN[number % PLAIN.len()], ty)
+            let (operator, ty) = plain_of(number);
+            Node::of_kind(operator, ty)
         });
         let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
-        Routines { table, examples, way: Way::NOWHERE, code: made.map(|(code, _)| code) }
+        Routines { table, examples, way: Way::NOWHERE, fours: [0.0; 36], code: made.map(|(code, _)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -118,18 +132,16 @@ pub fn slots(
 pub struct Maker<R> {
     pub asm: Assembler,
     pub settles: bool,
-    /// Masks of sixteen bytes: all but the sign, the sign.
-    pub magnitude: DynamicLabel,
-    pub sign: DynamicLabel,
+    /// Instructions are on four doubles.
+    pub is_packed: bool,
     numbers: Vec<(f64, DynamicLabel)>,
     reals: PhantomData<R>,
 }
 
 impl<R: Real> Maker<R> {
     fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
-        let mut asm = Assembler::new().ok()?;
-        let (magnitude, sign) = (asm.new_dynamic_label(), asm.new_dynamic_label());
-        let mut maker = Maker { asm, settles, magnitude, sign, numbers: Vec::new(), reals: PhantomData::<R> };
+        let asm = Assembler::new().ok()?;
+        let mut maker = Maker { asm, settles, is_packed: false, numbers: Vec::new(), reals: PhantomData::<R> };
         let [slow] = maker.labels();
         let starts = std::array::from_fn(|number| {
             dynasm!(maker.asm; .arch x64; .align 64);
@@ -146,18 +158,23 @@ impl<R: Real> Maker<R> {
                 COMPARE => maker.compare(slow),
                 ENTER => maker.enter(),
                 NEXT => maker.next(),
-                _ => {
-                    let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
-                    match PLAIN[number % PLAIN.len()] {
-                        operator @ (Operator::Neg | Operator::Abs) => maker.change_sign(operator, slow),
-                        operator => maker.operation(operator, ty, slow),
-                    }
-                }
+                GROUPS.. => maker.groups_of(number - GROUPS),
+                _ => match plain_of(number) {
+                    (operator @ (Operator::Neg | Operator::Abs), _) => maker.change_sign(operator, slow),
+                    (operator, ty) => maker.operation(operator, ty, slow),
+                },
             }
             start
         });
         maker.lay_down_numbers();
         Some((maker.asm.finalize().ok()?, starts))
+    }
+
+    fn groups_of(&mut self, number: usize) {
+        match plain_of(number) {
+            (Operator::Neg | Operator::Abs, _) => {}
+            (operator, ty) => self.group(operator, ty),
+        }
     }
 
     /// Comes from Rust, and goes on to the first record.
@@ -373,7 +390,7 @@ impl<R: Real> Maker<R> {
 
     /// Where a number lies.
     pub fn number(&mut self, wanted: f64) -> DynamicLabel {
-        if let Some((_, label)) = self.numbers.iter().find(|(number, _)| *number == wanted) {
+        if let Some((_, label)) = self.numbers.iter().find(|(number, _)| number.to_bits() == wanted.to_bits()) {
             return *label;
         }
         let [label] = self.labels();
@@ -381,20 +398,12 @@ impl<R: Real> Maker<R> {
         label
     }
 
+    /// Four times each, for instructions on four.
     fn lay_down_numbers(&mut self) {
-        let (magnitude, sign) = (self.magnitude, self.sign);
-        dynasm!(self.asm
-            ; .arch x64
-            ; .align 16
-            ; =>magnitude
-            ; .u64 !(1 << 63)
-            ; .u64 0
-            ; =>sign
-            ; .u64 1 << 63
-            ; .u64 0
-        );
+        dynasm!(self.asm; .arch x64; .align 32);
         for (number, label) in std::mem::take(&mut self.numbers) {
-            dynasm!(self.asm; .arch x64; =>label; .u64 number.to_bits());
+            dynasm!(self.asm; .arch x64; =>label);
+            (0..4).for_each(|_| dynasm!(self.asm; .arch x64; .u64 number.to_bits()));
         }
     }
 
