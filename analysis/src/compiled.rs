@@ -20,7 +20,8 @@ mod routines;
 mod vectors;
 
 pub use routines::Routines;
-use groups::{FOUR, Group};
+pub use groups::FOUR;
+use groups::Group;
 use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, group_of, number_of};
 
 use crate::consume::Books;
@@ -31,6 +32,7 @@ use crate::operation::Operations;
 use crate::program::Program;
 use crate::real::Real;
 use crate::run::Running;
+use crate::schedule::{Apart, together};
 use crate::shadow::Part;
 use crate::spots::Spots;
 use crate::node::{Kept, Node, Slot};
@@ -255,18 +257,6 @@ enum Later {
     Alone { alone: DynamicLabel, back: DynamicLabel, ty: Type, each: SmallVec<[(Plain, *const Work); FOUR]> },
 }
 
-/// How many instructions from here on can be done at once.
-fn together(instrs: &[Instr]) -> usize {
-    let Some((first, ty)) = instrs.first().and_then(Instr::plain) else { return 1 };
-    let is_alike = |(number, instr): &(usize, &Instr)| {
-        instr.plain().is_some_and(|(plain, of)| {
-            let uses = |earlier: &Instr| earlier.plain().is_some_and(|(earlier, _)| plain.args.contains(&earlier.to));
-            of == ty && plain.operator == first.operator && !instrs[..*number].iter().any(uses)
-        })
-    };
-    instrs.iter().enumerate().take(FOUR).take_while(is_alike).count()
-}
-
 struct Compiler<'a, R> {
     asm: VecAssembler<X64Relocation>,
     operations: &'a Operations<R>,
@@ -328,7 +318,8 @@ impl<'a, R: Real> Compiler<'a, R> {
         if !operations.routines.are_there() || program.changes_mode() {
             return None;
         }
-        let room = program.lanes.instrs.len().max(1);
+        // A block may be there twice, in two orders.
+        let room = 2 * program.lanes.instrs.len().max(1);
         let (asm, later, work) = (VecAssembler::new(0), Vec::new(), Vec::with_capacity(room));
         let groups = Vec::new();
         let mut compiler = Compiler { asm, operations, spots, program, later, work, groups, is_broken: false };
@@ -337,7 +328,17 @@ impl<'a, R: Real> Compiler<'a, R> {
             let work = compiler.work(null(), null(), LocationId(0));
             compiler.call_routine(ENGINE, work);
         } else {
-            compiler.instrs(&program.lanes.instrs);
+            let instrs: Vec<&Instr> = program.lanes.instrs.iter().collect();
+            let [in_order] = compiler.labels();
+            if let Some(schedule) = &program.lanes.schedule {
+                schedule.apart.iter().for_each(|apart| compiler.check_apart(apart, in_order));
+                compiler.instrs(&schedule.order.iter().map(|at| instrs[*at]).collect::<Vec<_>>());
+                compiler.leave();
+            }
+            if program.lanes.schedule.as_ref().is_none_or(|schedule| !schedule.apart.is_empty()) {
+                dynasm!(compiler.asm; .arch x64; =>in_order);
+                compiler.instrs(&instrs);
+            }
         }
         if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
             return None;
@@ -364,21 +365,35 @@ impl<'a, R: Real> Compiler<'a, R> {
         self.work.last().map_or(null(), |work| work)
     }
 
-    fn instrs(&mut self, mut instrs: &[Instr]) {
+    fn instrs(&mut self, mut instrs: &[&Instr]) {
         while !instrs.is_empty() {
-            let together = together(instrs);
+            let together = together(instrs.iter().copied(), FOUR);
             match together {
-                1 => self.instr(&instrs[0]),
+                1 => self.instr(instrs[0]),
                 _ => self.group(&instrs[..together]),
             }
             instrs = &instrs[together..];
         }
     }
 
+    /// Goes elsewhere if they overlap.
+    fn check_apart(&mut self, apart: &Apart, elsewhere: DynamicLabel) {
+        self.address(&apart.second);
+        dynasm!(self.asm; .arch x64; mov r8, rax);
+        self.address(&apart.first);
+        dynasm!(self.asm
+            ; .arch x64
+            ; sub rax, r8
+            ; mov rcx, QWORD apart.reach as i64
+            ; cmp rax, rcx
+            ; jb =>elsewhere
+        );
+    }
+
     /// Operations of a kind, all at once; or one by one, if that does not go.
-    fn group(&mut self, instrs: &[Instr]) {
-        let plains: SmallVec<[&Plain; FOUR]> = instrs.iter().filter_map(Instr::plain).map(|(plain, _)| plain).collect();
-        let Some((&Plain { operator, .. }, ty)) = instrs.first().and_then(Instr::plain) else { return };
+    fn group(&mut self, instrs: &[&Instr]) {
+        let plains: SmallVec<[&Plain; FOUR]> = instrs.iter().filter_map(|instr| instr.plain()).map(|(plain, _)| plain).collect();
+        let Some((&Plain { operator, .. }, ty)) = instrs.first().and_then(|instr| instr.plain()) else { return };
         let group = Box::new(Group::new(&plains, self.program.lanes.nowhere, &self.operations.sites));
         let at = offset_of!(Operations<R>, routines.table) + group_of(operator, ty) * size_of::<*const u8>();
         let [alone, back] = self.labels();

@@ -296,7 +296,7 @@ impl Real for DoubleDouble {
 
     #[inline(always)]
     fn near(&self, native: f64) -> Option<Near> {
-        if self.big.is_some() {
+        if !self.is_within_doubles() {
             return None;
         }
         if self.hi.to_bits() == native.to_bits() {

@@ -10,10 +10,12 @@ use crate::location::LocationId;
 use crate::offset::{Near, Offset};
 use crate::program::{self, Index, Step};
 use crate::registers::Registers;
+use crate::schedule::Schedule;
 use crate::shadow::{GRANULES, Part};
 use crate::trace::Slot;
 use fpgrind_ir::{BitOp, Block, Cond, GRANULE, Op, Operator, Type, Value};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// The lane with this number.
 pub type Number = u16;
@@ -81,7 +83,7 @@ pub struct Granule {
     pub room: u8,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Word {
     None,
     /// The eight or four bytes at a slot of the record.
@@ -91,6 +93,7 @@ pub enum Word {
     LaneShort(Number),
 }
 
+#[derive(Debug)]
 pub enum Address {
     /// The common case: eight bytes of the record, and a distance.
     Logged(u16, u64),
@@ -98,6 +101,13 @@ pub enum Address {
 }
 
 impl Address {
+    pub fn sum(sum: Sum) -> Address {
+        match (sum.segment, sum.base, sum.index) {
+            (Word::None, Word::Logged(slot), Word::None) => Address::Logged(slot, sum.disp),
+            _ => Address::Sum(Box::new(sum)),
+        }
+    }
+
     /// The lanes that it is made of.
     fn lanes(&self) -> SmallVec<[Number; 3]> {
         let lane = |word: Word| match word {
@@ -120,6 +130,7 @@ impl Address {
     }
 }
 
+#[derive(Debug)]
 pub struct Sum {
     pub segment: Word,
     pub base: Word,
@@ -221,6 +232,8 @@ pub enum Instr {
 
 pub struct Lanes {
     pub instrs: Vec<Instr>,
+    /// A better order, if there is one.
+    pub schedule: Option<Schedule>,
     pub count: usize,
     /// A lane that nobody reads.
     pub nowhere: Number,
@@ -252,6 +265,24 @@ impl Instr {
             Instr::Load(addr, _) | Instr::LoadDouble(addr, _) => all(&addr.lanes()),
             Instr::Live(..) | Instr::LiveDouble(..) | Instr::Fresh(_) | Instr::Const { .. } | Instr::Drop { .. } => {}
             Instr::Step(_) | Instr::TakeApart { .. } => {}
+        }
+    }
+
+    /// The lanes that it writes.
+    pub fn written(&self) -> Option<Range<Number>> {
+        let one = |lane: Number| Some(lane..lane + 1);
+        match self {
+            Instr::Live(_, input) | Instr::Load(_, input) | Instr::Fresh(input) => {
+                Some(input.to..input.to + GRANULES as Number)
+            }
+            Instr::LoadDouble(_, input) | Instr::LiveDouble(_, input) => one(input.to),
+            Instr::Double(lane) | Instr::Single(lane) | Instr::Copy(_, lane) | Instr::Join(_, lane) => one(*lane),
+            Instr::Const { to, .. } => one(*to),
+            Instr::Doubles(plain) | Instr::Singles(plain) => one(plain.to),
+            Instr::Logic(logic) => Some(logic.to..logic.to + GRANULES as Number),
+            Instr::TakeApart { to, .. } => Some(*to..to + GRANULES as Number),
+            Instr::Compare(_) | Instr::Put { .. } | Instr::Drop { .. } | Instr::Store { .. } => None,
+            Instr::StoreDouble { .. } | Instr::Assemble(..) | Instr::Step(_) => None,
         }
     }
 
@@ -323,7 +354,7 @@ impl Lanes {
         let count = nowhere as usize + 1;
         let mut are_lean = vec![false; count];
         instrs.iter().filter_map(Instr::argument).for_each(|lane| are_lean[lane as usize] = true);
-        Lanes { instrs, count, nowhere, are_lean }
+        Lanes { schedule: Schedule::new(&instrs), instrs, count, nowhere, are_lean }
     }
 }
 
@@ -705,10 +736,7 @@ impl Maker<'_> {
         let (segment, base) = (word(addr.segment, 1, false), word(addr.base, 1, false));
         let (scale, narrow) = addr.index.as_ref().map_or((0, false), |scaled| (scaled.scale, scaled.narrow));
         let index = word(addr.index.as_ref().map(|scaled| scaled.index), scale, narrow);
-        match (segment, base, index) {
-            (Word::None, Word::Logged(slot), Word::None) => Address::Logged(slot, disp),
-            _ => Address::Sum(Box::new(Sum { segment, base, index, narrow, scale, disp })),
-        }
+        Address::sum(Sum { segment, base, index, narrow, scale, disp })
     }
 }
 

@@ -54,6 +54,7 @@ mod registers;
 mod room;
 mod run;
 mod sampling;
+mod schedule;
 mod settle;
 mod shadow;
 mod site;

@@ -67,6 +67,8 @@ pub struct Node {
     pub ty: Type,
     pub(crate) kept: Kept,
     pub(crate) slots: [Slot; INLINE],
+    /// There is more beside than what is near tells.
+    pub(crate) is_settled: bool,
 }
 
 const _: () = assert!(size_of::<Node>() == 64);
@@ -105,7 +107,13 @@ impl Node {
             ty,
             kept: Kept::Plain,
             slots: [Slot::NONE; INLINE],
+            is_settled: false,
         }
+    }
+
+    #[inline(always)]
+    pub fn has_beside(&self) -> bool {
+        self.kept == Kept::Beside || self.is_settled
     }
 
     /// Is it near to the native value, and an argument like others?

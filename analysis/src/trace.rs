@@ -126,11 +126,8 @@ impl<R> Nodes<R> {
     #[inline(always)]
     pub fn of(&self, handle: Handle) -> View<'_, R> {
         let (index, node) = (handle.index(), &self[handle]);
-        let beside = match node.kept {
-            Kept::Beside => self.beside[index / MORE].as_ref().map(|page| &page[index % MORE]),
-            _ => None,
-        };
-        View { node, beside }
+        let page = || self.beside[index / MORE].as_ref().map(|page| &page[index % MORE]);
+        View { node, beside: if node.has_beside() { page() } else { None } }
     }
 }
 
@@ -192,18 +189,28 @@ impl<R: Real> Nodes<R> {
         (node.at, node.influences) = (at, influences);
         node.slots.copy_from_slice(&slots[..INLINE]);
         node.args.copy_from_slice(&words[..INLINE]);
-        let has_place = slots[INLINE] == Slot::NONE && target == Target::nearest(target.ty);
-        match real.near(value(target.ty, bits)).filter(|_| has_place && operator != Operator::Cast) {
-            Some(near) => {
-                let is_special = is_special(operator, || near.native);
-                (node.near, node.kept) = (near, if is_special { Kept::Near } else { Kept::Plain });
-            }
-            None => {
-                let (fourth, fourth_slot) = (words[INLINE], slots[INLINE]);
-                self.put_beside(index, Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
-            }
-        }
+        let (fourth, fourth_slot) = (words[INLINE], slots[INLINE]);
+        self.keep(index, Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
         Handle::new(index)
+    }
+
+    /// Keeps what a node stands for, in the node if it has a place there, and beside if there is more to know.
+    #[inline(always)]
+    fn keep(&mut self, index: usize, beside: Beside<R>) {
+        let node = &mut self.nodes[index];
+        let has_place = beside.fourth_slot == Slot::NONE && beside.target == Target::nearest(node.ty);
+        let near = beside.real.near(value(node.ty, beside.bits)).filter(|_| has_place && node.operator != Operator::Cast);
+        node.kept = near.map_or(Kept::Beside, |near| {
+            node.near = near;
+            if is_special(node.operator, || near.native) { Kept::Near } else { Kept::Plain }
+        });
+        node.is_settled = near.is_some() && beside.real.has_more();
+        if node.has_beside() {
+            if beside.real.has_more() {
+                self.heavy.push(index);
+            }
+            *self.beside_of(index) = beside;
+        }
     }
 
     /// Makes a node of a result that is near to the native value, of an operation that rounds to nearest.
@@ -212,14 +219,6 @@ impl<R: Real> Nodes<R> {
         let index = self.next_free();
         self.nodes[index] = node;
         Handle::new(index)
-    }
-
-    fn put_beside(&mut self, index: usize, beside: Beside<R>) {
-        self.nodes[index].kept = Kept::Beside;
-        if beside.real.has_more() {
-            self.heavy.push(index);
-        }
-        *self.beside_of(index) = beside;
     }
 
     #[inline]
@@ -286,7 +285,7 @@ impl<R: Real> Nodes<R> {
     pub fn set_real(&mut self, handle: Handle, real: R, ulps: u64) {
         let view = self.of(handle);
         let (target, bits, (fourth_slot, fourth)) = (view.target(), view.bits(), view.kept_arg(INLINE));
-        self.put_beside(handle.index(), Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
+        self.keep(handle.index(), Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
     }
 
     /// Is it time to collect? Not in the middle of a block: its values are nobody's roots.
