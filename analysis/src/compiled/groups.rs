@@ -4,7 +4,7 @@
 //! transposition, and four results are a transposition and four stores. If anything about one of the four is out of the ordinary, nothing is
 //! done, and each is done alone.
 
-use super::routines::{Maker, example};
+use super::routines::{AHEAD, Maker, NODE_SHIFT, example};
 use super::vectors::{Arg, Known, four};
 use super::*;
 use crate::site::{Sites, Tally};
@@ -69,57 +69,63 @@ impl<R: Real> Maker<R> {
     /// The group at r11. Leaves in eax whether it was done.
     pub fn group(&mut self, operator: Operator, ty: Type) {
         self.is_packed = true;
-        let [failed, fine, unusual, skipped, several, counted] = self.labels();
+        let [failed, fine, unusual, skipped, several, nothing_due, count_all, counted] = self.labels();
         let (cursor, end) = (offset_of!(Operations<R>, nodes.cursor), offset_of!(Operations<R>, nodes.end));
         let (executions, next) = (offset_of!(Tally, executions) as i8, offset_of!(Tally, next) as i8);
         let (tallies, times) = (offset_of!(Group, tallies) as i32, offset_of!(Group, times) as i32);
         let (skip, patience) = (offset_of!(Group, skip) as i32, offset_of!(Group, patience) as i32);
+        let (count, sites) = (offset_of!(Group, count) as i32, offset_of!(Group, sites) as i32);
+        // There must be room for four, and nothing to look at.
         dynasm!(self.asm
             ; .arch x64
             ; cmp DWORD [r11 + skip], 0
             ; jne =>skipped
-            ; prefetchw [rbp + 1024]
-            ; prefetchw [rbp + 1024 + 64]
-            ; prefetchw [rbp + 1024 + 128]
-            ; prefetchw [rbp + 1024 + 192]
+            ; mov r10, [rbx + cursor as i32]
+            ; lea rax, [r10 + FOUR as i32]
+            ; cmp rax, [rbx + end as i32]
+            ; ja =>failed
+            ; mov r9, [r11 + tallies]
+            ; mov r8, [BYTE r9 + executions]
+            ; add r8, [r11 + times]
+            ; cmp r8, [BYTE r9 + next]
+            ; jae =>failed
+            ; cmp QWORD [r11 + sites], 1
+            ; jne =>several
+            ; =>nothing_due
+            ; prefetchw [rbp + AHEAD]
+            ; prefetchw [rbp + AHEAD + NODE]
+            ; prefetchw [rbp + AHEAD + 2 * NODE]
+            ; prefetchw [rbp + AHEAD + 3 * NODE]
         );
         for arg in 0..operator.arity() {
             self.gather(Arg(arg));
         }
         let all = self.number(-0.0);
         let influences = self.number(f64::from_bits(u32::MAX as u64));
-        dynasm!(self.asm; .arch x64; vptest ymm15, [=>influences]; jnz =>failed);
+        dynasm!(self.asm; .arch x64; vptest ymm15, [rbx + influences]; jnz =>unusual);
         self.compute(operator, ty);
+        self.is_greater(5, 10, 0);
+        let [odd] = self.labels();
         dynasm!(self.asm
             ; .arch x64
-            ; vcmppd ymm5, ymm10, ymm0, 0x1e
-            ; vtestpd ymm5, [=>all]
-            ; jnc =>unusual
+            ; vtestpd ymm5, [rbx + all]
+            ; jnc =>odd
             ; =>fine
-            // There must be room for four, and nothing to look at.
-            ; mov r10, [rbx + cursor as i32]
-            ; lea rax, [r10 + FOUR as i32]
-            ; cmp rax, [rbx + end as i32]
-            ; ja =>failed
-            ; mov rcx, [r11 + tallies]
-            ; mov r8, [BYTE rcx + executions]
-            ; add r8, [r11 + times]
-            ; cmp r8, [BYTE rcx + next]
-            ; jae =>failed
-            ; cmp QWORD [r11 + offset_of!(Group, sites) as i32], 1
-            ; jne =>several
+            ; cmp QWORD [r11 + sites], 1
+            ; jne =>count_all
             ; =>counted
-            ; mov [BYTE rcx + executions], r8
-            ; mov rax, [r11 + offset_of!(Group, count) as i32]
+            ; mov [BYTE r9 + executions], r8
+            ; mov rax, [r11 + count]
             ; add [rbx + cursor as i32], rax
             ; add [rbx + offset_of!(Operations<R>, count) as i32], rax
+            ; mov DWORD [r11 + patience], LEAST_SKIPPED as i32
         );
         self.make_nodes(operator, ty);
         self.set_results();
         dynasm!(self.asm
             ; .arch x64
-            ; mov rax, [r11 + offset_of!(Group, count) as i32]
-            ; shl rax, super::routines::NODE_SHIFT
+            ; mov rax, [r11 + count]
+            ; shl rax, NODE_SHIFT
             ; add rbp, rax
             ; mov eax, 1
             ; vzeroupper
@@ -136,6 +142,7 @@ impl<R: Real> Maker<R> {
                 ; jae =>failed
             );
         }
+        dynasm!(self.asm; .arch x64; jmp =>nothing_due; =>count_all);
         for number in 1..FOUR as i32 {
             dynasm!(self.asm
                 ; .arch x64
@@ -144,11 +151,18 @@ impl<R: Real> Maker<R> {
                 ; add [BYTE rdi + executions], rax
             );
         }
-        dynasm!(self.asm; .arch x64; jmp =>counted; =>unusual);
+        dynasm!(self.asm
+            ; .arch x64
+            // Those that are not there are the first, no times.
+            ; mov r8, [BYTE r9 + executions]
+            ; add r8, [r11 + times]
+            ; jmp =>counted
+            ; =>odd
+        );
         self.accept_zeros(operator, fine);
         dynasm!(self.asm
             ; .arch x64
-            ; =>failed
+            ; =>unusual
             ; mov eax, [r11 + patience]
             ; mov [r11 + skip], eax
             ; add eax, eax
@@ -157,6 +171,7 @@ impl<R: Real> Maker<R> {
             ; mov [r11 + patience], eax
             ; =>skipped
             ; dec DWORD [r11 + skip]
+            ; =>failed
             ; xor eax, eax
             ; vzeroupper
             ; ret
@@ -200,12 +215,10 @@ impl<R: Real> Maker<R> {
         let all = self.number(-0.0);
         dynasm!(self.asm; .arch x64; vxorpd ymm4, ymm4, ymm4);
         match operator {
-            Operator::Add | Operator::Sub => dynasm!(self.asm
-                ; .arch x64
-                ; vorpd ymm15, ymm2, ymm6
-                ; vorpd ymm15, ymm15, ymm8
-                ; vcmppd ymm15, ymm15, ymm4, 0
-            ),
+            Operator::Add | Operator::Sub => {
+                dynasm!(self.asm; .arch x64; vorpd ymm15, ymm2, ymm6; vorpd ymm15, ymm15, ymm8);
+                self.is_equal(15, 15, 4);
+            }
             Operator::Mul => {
                 for (arg, to) in [(Arg(0), 13), (Arg(1), 15)] {
                     self.fetch(to, arg, Known::Native);
@@ -213,12 +226,12 @@ impl<R: Real> Maker<R> {
                         self.fetch(7, arg, known);
                         dynasm!(self.asm; .arch x64; vorpd Ry(to), Ry(to), ymm7);
                     }
-                    dynasm!(self.asm; .arch x64; vcmppd Ry(to), Ry(to), ymm4, 0);
+                    self.is_equal(to, to, 4);
                 }
+                self.is_equal(7, 2, 4);
                 dynasm!(self.asm
                     ; .arch x64
                     ; vorpd ymm15, ymm15, ymm13
-                    ; vcmppd ymm7, ymm2, ymm4, 0
                     ; vandpd ymm15, ymm15, ymm7
                     ; vandnpd ymm6, ymm15, ymm6
                     ; vandnpd ymm8, ymm15, ymm8
@@ -226,7 +239,7 @@ impl<R: Real> Maker<R> {
             }
             _ => return,
         }
-        dynasm!(self.asm; .arch x64; vorpd ymm5, ymm5, ymm15; vtestpd ymm5, [=>all]; jc =>fine);
+        dynasm!(self.asm; .arch x64; vorpd ymm5, ymm5, ymm15; vtestpd ymm5, [rbx + all]; jc =>fine);
     }
 
     fn make_nodes(&mut self, operator: Operator, ty: Type) {

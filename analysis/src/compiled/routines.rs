@@ -51,6 +51,8 @@ pub struct Routines {
     pub way: Way,
     /// What is known of the arguments of four operations.
     pub fours: [f64; 36],
+    /// Numbers that routines know, four times each.
+    numbers: [[f64; 4]; NUMBERS],
     code: Option<ExecutableBuffer>,
 }
 
@@ -63,8 +65,11 @@ impl Routines {
         });
         let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
-        let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
-        Routines { table, examples, way: Way::NOWHERE, fours: [0.0; 36], code: made.map(|(code, _)| code) }
+        let table = made.as_ref().map_or([null(); COUNT], |(code, starts, _)| starts.map(|start| code.ptr(start)));
+        let mut numbers = [[0.0; 4]; NUMBERS];
+        let known = made.iter().flat_map(|(.., known)| known);
+        numbers.iter_mut().zip(known).for_each(|(number, known)| *number = [*known; 4]);
+        Routines { table, examples, way: Way::NOWHERE, fours: [0.0; 36], numbers, code: made.map(|(code, ..)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -82,7 +87,7 @@ pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
 pub const NODE_SHIFT: i8 = size_of::<Node>().trailing_zeros() as i8;
 
 /// Nodes are in no cache when their turn comes: that many bytes ahead they are asked for.
-const AHEAD: i32 = 1024;
+pub const AHEAD: i32 = 1024;
 
 /// Where the next node will be, into rbp.
 pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>) {
@@ -129,17 +134,20 @@ pub fn slots(
     dynasm!(asm; .arch x64; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0; jne =>slow);
 }
 
+/// More numbers than routines know.
+const NUMBERS: usize = 32;
+
 pub struct Maker<R> {
     pub asm: Assembler,
     pub settles: bool,
     /// Instructions are on four doubles.
     pub is_packed: bool,
-    numbers: Vec<(f64, DynamicLabel)>,
+    numbers: Vec<f64>,
     reals: PhantomData<R>,
 }
 
 impl<R: Real> Maker<R> {
-    fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
+    fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT], Vec<f64>)> {
         let asm = Assembler::new().ok()?;
         let mut maker = Maker { asm, settles, is_packed: false, numbers: Vec::new(), reals: PhantomData::<R> };
         let [slow] = maker.labels();
@@ -166,13 +174,15 @@ impl<R: Real> Maker<R> {
             }
             start
         });
-        maker.lay_down_numbers();
-        Some((maker.asm.finalize().ok()?, starts))
+        if maker.numbers.len() > NUMBERS {
+            return None;
+        }
+        Some((maker.asm.finalize().ok()?, starts, maker.numbers))
     }
 
     fn groups_of(&mut self, number: usize) {
         match plain_of(number) {
-            (Operator::Neg | Operator::Abs, _) => {}
+            (Operator::Neg | Operator::Abs, _) => dynasm!(self.asm; .arch x64; int3),
             (operator, ty) => self.group(operator, ty),
         }
     }
@@ -388,23 +398,14 @@ impl<R: Real> Maker<R> {
         std::array::from_fn(|_| self.asm.new_dynamic_label())
     }
 
-    /// Where a number lies.
-    pub fn number(&mut self, wanted: f64) -> DynamicLabel {
-        if let Some((_, label)) = self.numbers.iter().find(|(number, _)| number.to_bits() == wanted.to_bits()) {
-            return *label;
-        }
-        let [label] = self.labels();
-        self.numbers.push((wanted, label));
-        label
-    }
-
-    /// Four times each, for instructions on four.
-    fn lay_down_numbers(&mut self) {
-        dynasm!(self.asm; .arch x64; .align 32);
-        for (number, label) in std::mem::take(&mut self.numbers) {
-            dynasm!(self.asm; .arch x64; =>label);
-            (0..4).for_each(|_| dynasm!(self.asm; .arch x64; .u64 number.to_bits()));
-        }
+    /// Where a number lies, from rbx.
+    pub fn number(&mut self, wanted: f64) -> i32 {
+        let known = self.numbers.iter().position(|number| number.to_bits() == wanted.to_bits());
+        let at = known.unwrap_or_else(|| {
+            self.numbers.push(wanted);
+            self.numbers.len() - 1
+        });
+        (offset_of!(Operations<R>, routines.numbers) + size_of::<[f64; 4]>() * at) as i32
     }
 
     /// The double in r8, whose address is in rax, becomes the lane at rdi.

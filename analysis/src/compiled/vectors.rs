@@ -82,23 +82,116 @@ instructions! {
     over vdivsd vdivpd;
     /// The second if they do not compare.
     lesser vminsd vminpd;
-    /// Adds a product.
-    add_product vfmadd231sd vfmadd231pd;
-    /// Subtracts a product.
-    subtract_product vfnmadd231sd vfnmadd231pd;
-    /// Multiplies, and adds the last.
-    multiply_add vfmadd213sd vfmadd213pd;
-    /// Multiplies, and subtracts the last.
-    multiply_subtract vfmsub213sd vfmsub213pd;
 }
 
 instructions_with_known! {
     plus_known vaddsd vaddpd;
     minus_known vsubsd vsubpd;
     times_known vmulsd vmulpd;
-    add_product_known vfmadd231sd vfmadd231pd;
-    subtract_product_known vfnmadd231sd vfnmadd231pd;
 }
+
+/// Fused operations, and what is written into their encodings; one is added for a single double (SDM volume 2, VFMADD and its like).
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Fused {
+    AddProduct = 0xb8,
+    SubtractProduct = 0xbc,
+    MultiplyAdd = 0xa8,
+    MultiplySubtract = 0xaa,
+}
+
+/// The last operand of an instruction.
+#[derive(Clone, Copy)]
+enum Last {
+    Vector(Vector),
+    /// At a register, so far from it.
+    At(Gpr, i32),
+}
+
+const RBX: Gpr = 3;
+
+impl<R: Real> Maker<R> {
+    /// An instruction with three operands, by its encoding. (dynasm, as of 5.1, encodes fused operations on packed doubles as on packed singles, and the
+    /// operands of comparisons in the wrong order.)
+    fn encode(&mut self, map: u8, is_wide: bool, opcode: u8, to: Vector, a: Vector, last: Last) {
+        let (rm, is_vector) = match last {
+            Last::Vector(vector) => (vector, true),
+            Last::At(base, _) => (base, false),
+        };
+        let mode = if is_vector { 0b11 } else { 0b10 };
+        self.asm.push(0xc4);
+        self.asm.push((!to >> 3 & 1) << 7 | 1 << 6 | (!rm >> 3 & 1) << 5 | map);
+        self.asm.push((is_wide as u8) << 7 | (!a & 0xf) << 3 | (self.is_packed as u8) << 2 | 1);
+        self.asm.push(opcode);
+        self.asm.push(mode << 6 | (to & 7) << 3 | rm & 7);
+        if let Last::At(_, disp) = last {
+            self.asm.push_i32(disp);
+        }
+    }
+
+    fn fused(&mut self, what: Fused, to: Vector, a: Vector, last: Last) {
+        self.encode(2, true, what as u8 + !self.is_packed as u8, to, a, last);
+    }
+
+    fn known(&self, arg: Arg, known: Known) -> Last {
+        match self.is_packed {
+            true => Last::At(RBX, four::<R>(arg, known)),
+            false => Last::At(FACTS[arg.0], known.offset() as i32),
+        }
+    }
+
+    /// Adds a product.
+    pub fn add_product(&mut self, to: Vector, a: Vector, b: Vector) {
+        self.fused(Fused::AddProduct, to, a, Last::Vector(b));
+    }
+
+    pub fn add_product_known(&mut self, to: Vector, a: Vector, arg: Arg, known: Known) {
+        let known = self.known(arg, known);
+        self.fused(Fused::AddProduct, to, a, known);
+    }
+
+    /// Subtracts a product.
+    pub fn subtract_product(&mut self, to: Vector, a: Vector, b: Vector) {
+        self.fused(Fused::SubtractProduct, to, a, Last::Vector(b));
+    }
+
+    pub fn subtract_product_known(&mut self, to: Vector, a: Vector, arg: Arg, known: Known) {
+        let known = self.known(arg, known);
+        self.fused(Fused::SubtractProduct, to, a, known);
+    }
+
+    /// Multiplies, and adds the last.
+    pub fn multiply_add(&mut self, to: Vector, a: Vector, b: Vector) {
+        self.fused(Fused::MultiplyAdd, to, a, Last::Vector(b));
+    }
+
+    /// Multiplies, and subtracts the last.
+    pub fn multiply_subtract(&mut self, to: Vector, a: Vector, b: Vector) {
+        self.fused(Fused::MultiplySubtract, to, a, Last::Vector(b));
+    }
+
+    /// Adds a multiple of a value.
+    pub fn add_scaled(&mut self, to: Vector, value: Vector, by: f64) {
+        let by = self.number(by);
+        self.fused(Fused::AddProduct, to, value, Last::At(RBX, by));
+    }
+
+    /// Where a value is greater than another, or where they are equal: all bits are set there.
+    pub fn is_greater(&mut self, to: Vector, a: Vector, b: Vector) {
+        self.encode(1, false, COMPARISON, to, a, Last::Vector(b));
+        self.asm.push(GREATER);
+    }
+
+    pub fn is_equal(&mut self, to: Vector, a: Vector, b: Vector) {
+        self.encode(1, false, COMPARISON, to, a, Last::Vector(b));
+        self.asm.push(EQUAL);
+    }
+}
+
+/// VCMPPD and its predicates (SDM volume 2, table 3-1).
+const COMPARISON: u8 = 0xc2;
+const GREATER: u8 = 0x1e;
+const EQUAL: u8 = 0;
 
 impl<R: Real> Maker<R> {
     /// What is known of an argument.
@@ -126,58 +219,41 @@ impl<R: Real> Maker<R> {
     pub fn magnitude(&mut self, to: Vector, of: Vector) {
         let mask = self.number(f64::from_bits(!(1 << 63)));
         match self.is_packed {
-            true => dynasm!(self.asm; .arch x64; vandpd Ry(to), Ry(of), [=>mask]),
-            false => dynasm!(self.asm; .arch x64; vandpd Rx(to), Rx(of), [=>mask]),
+            true => dynasm!(self.asm; .arch x64; vandpd Ry(to), Ry(of), [rbx + mask]),
+            false => dynasm!(self.asm; .arch x64; vandpd Rx(to), Rx(of), [rbx + mask]),
         }
     }
 
     pub fn negative(&mut self, to: Vector, of: Vector) {
         let mask = self.number(-0.0);
         match self.is_packed {
-            true => dynasm!(self.asm; .arch x64; vxorpd Ry(to), Ry(of), [=>mask]),
-            false => dynasm!(self.asm; .arch x64; vxorpd Rx(to), Rx(of), [=>mask]),
+            true => dynasm!(self.asm; .arch x64; vxorpd Ry(to), Ry(of), [rbx + mask]),
+            false => dynasm!(self.asm; .arch x64; vxorpd Rx(to), Rx(of), [rbx + mask]),
         }
     }
 
     pub fn constant(&mut self, to: Vector, number: f64) {
         let number = self.number(number);
         match self.is_packed {
-            true => dynasm!(self.asm; .arch x64; vmovupd Ry(to), [=>number]),
-            false => dynasm!(self.asm; .arch x64; vmovsd Rx(to), [=>number]),
+            true => dynasm!(self.asm; .arch x64; vmovupd Ry(to), [rbx + number]),
+            false => dynasm!(self.asm; .arch x64; vmovsd Rx(to), [rbx + number]),
         }
     }
 
     pub fn scale(&mut self, to: Vector, value: Vector, by: f64) {
         let by = self.number(by);
         match self.is_packed {
-            true => dynasm!(self.asm; .arch x64; vmulpd Ry(to), Ry(value), [=>by]),
-            false => dynasm!(self.asm; .arch x64; vmulsd Rx(to), Rx(value), [=>by]),
-        }
-    }
-
-    /// Adds a multiple of a value.
-    pub fn add_scaled(&mut self, to: Vector, value: Vector, by: f64) {
-        let by = self.number(by);
-        match self.is_packed {
-            true => dynasm!(self.asm; .arch x64; vfmadd231pd Ry(to), Ry(value), [=>by]),
-            false => dynasm!(self.asm; .arch x64; vfmadd231sd Rx(to), Rx(value), [=>by]),
+            true => dynasm!(self.asm; .arch x64; vmulpd Ry(to), Ry(value), [rbx + by]),
+            false => dynasm!(self.asm; .arch x64; vmulsd Rx(to), Rx(value), [rbx + by]),
         }
     }
 
     /// Becomes another unless a value is greater than a limit.
     pub fn unless_greater(&mut self, to: Vector, (value, limit): (Vector, Vector), other: Vector) {
-        const GREATER: i8 = 0x1e;
+        self.is_greater(value, value, limit);
         match self.is_packed {
-            true => dynasm!(self.asm
-                ; .arch x64
-                ; vcmppd Ry(value), Ry(value), Ry(limit), GREATER
-                ; vblendvpd Ry(to), Ry(other), Ry(to), Ry(value)
-            ),
-            false => dynasm!(self.asm
-                ; .arch x64
-                ; vcmpsd Rx(value), Rx(value), Rx(limit), GREATER
-                ; vblendvpd Rx(to), Rx(other), Rx(to), Rx(value)
-            ),
+            true => dynasm!(self.asm; .arch x64; vblendvpd Ry(to), Ry(other), Ry(to), Ry(value)),
+            false => dynasm!(self.asm; .arch x64; vblendvpd Rx(to), Rx(other), Rx(to), Rx(value)),
         }
     }
 

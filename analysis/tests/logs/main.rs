@@ -3,6 +3,7 @@
 mod allocation;
 mod corrupted_logs;
 mod gaps;
+mod groups;
 mod guests;
 mod known_answers;
 mod lanes;
