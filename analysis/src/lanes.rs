@@ -25,7 +25,7 @@ const NOTHING: Number = 0;
 
 /// The bytes from some granule of a value on, eight if it has as many, and what is known about the float that begins there.
 #[derive(Clone, Copy)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct Lane {
     /// Of a float without a history.
     pub own: Facts,

@@ -128,7 +128,6 @@ impl<R: Real> Maker<R> {
             ; shl rax, NODE_SHIFT
             ; add rbp, rax
             ; mov eax, 1
-            ; vzeroupper
             ; ret
             ; =>several
         );
@@ -173,7 +172,6 @@ impl<R: Real> Maker<R> {
             ; dec DWORD [r11 + skip]
             ; =>failed
             ; xor eax, eax
-            ; vzeroupper
             ; ret
         );
         self.is_packed = false;

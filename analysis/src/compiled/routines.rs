@@ -50,9 +50,9 @@ pub struct Routines {
     pub examples: [Node; 2 * PLAIN.len()],
     pub way: Way,
     /// What is known of the arguments of four operations.
-    pub fours: [f64; 36],
+    pub fours: Aligned<[f64; 36]>,
     /// Numbers that routines know, four times each.
-    numbers: [[f64; 4]; NUMBERS],
+    numbers: Aligned<[[f64; 4]; NUMBERS]>,
     code: Option<ExecutableBuffer>,
 }
 
@@ -66,10 +66,10 @@ impl Routines {
         let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts, _)| starts.map(|start| code.ptr(start)));
-        let mut numbers = [[0.0; 4]; NUMBERS];
+        let mut numbers = Aligned([[0.0; 4]; NUMBERS]);
         let known = made.iter().flat_map(|(.., known)| known);
-        numbers.iter_mut().zip(known).for_each(|(number, known)| *number = [*known; 4]);
-        Routines { table, examples, way: Way::NOWHERE, fours: [0.0; 36], numbers, code: made.map(|(code, ..)| code) }
+        numbers.0.iter_mut().zip(known).for_each(|(number, known)| *number = [*known; 4]);
+        Routines { table, examples, way: Way::NOWHERE, fours: Aligned([0.0; 36]), numbers, code: made.map(|(code, ..)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -133,6 +133,10 @@ pub fn slots(
     }
     dynasm!(asm; .arch x64; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0; jne =>slow);
 }
+
+/// A vector that lies in two lines of a cache is not handed from a store to a load.
+#[repr(align(64))]
+pub struct Aligned<T>(pub T);
 
 /// More numbers than routines know.
 const NUMBERS: usize = 32;
@@ -233,6 +237,7 @@ impl<R: Real> Maker<R> {
             ; add rax, [rbx + way(offset_of!(Way, base))]
             ; jmp rax
             ; =>back
+            ; vzeroupper
             ; mov rax, r12
             ; add rsp, 8
             ; pop r15
@@ -255,6 +260,7 @@ impl<R: Real> Maker<R> {
             ; mov rsi, r11
             ; mov rdx, r12
             ; mov rax, QWORD function as usize as i64
+            ; vzeroupper
             ; call rax
             ; add rsp, 8
         );
@@ -288,6 +294,7 @@ impl<R: Real> Maker<R> {
             ; push r11
             ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
             ; mov rax, QWORD function as usize as i64
+            ; vzeroupper
             ; call rax
             ; pop r11
             ; pop r10
@@ -405,7 +412,7 @@ impl<R: Real> Maker<R> {
             self.numbers.push(wanted);
             self.numbers.len() - 1
         });
-        (offset_of!(Operations<R>, routines.numbers) + size_of::<[f64; 4]>() * at) as i32
+        (offset_of!(Operations<R>, routines.numbers.0) + size_of::<[f64; 4]>() * at) as i32
     }
 
     /// The double in r8, whose address is in rax, becomes the lane at rdi.
@@ -523,8 +530,9 @@ impl<R: Real> Maker<R> {
             ; mov [BYTE rdi + LANE_FACTS], rdi
         );
         match ty {
-            Type::F32 => dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovsd [rdi], xmm0; ret),
-            _ => dynasm!(self.asm; .arch x64; mov [rdi], r8; ret),
+            Type::F32 => dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq xmm0, xmm0; vmovapd [rdi], ymm0; ret),
+            // What is soon read as a whole is written as a whole.
+            _ => dynasm!(self.asm; .arch x64; vmovq xmm0, r8; vmovapd [rdi], ymm0; ret),
         }
     }
 

@@ -39,7 +39,7 @@ impl Known {
 
 /// Doubles of four arguments at a time lie here, from rbx: what is known of each, one kind after another.
 pub fn four<R>(arg: Arg, known: Known) -> i32 {
-    (offset_of!(Operations<R>, routines.fours) + 32 * (3 * arg.0 + known.offset() as usize / 8)) as i32
+    (offset_of!(Operations<R>, routines.fours.0) + 32 * (3 * arg.0 + known.offset() as usize / 8)) as i32
 }
 
 macro_rules! instructions {
