@@ -5,6 +5,7 @@
 //! from; nothing is done for taking apart and putting together, and nothing for what nobody needs. Whatever is out of the ordinary stays
 //! a step on whole values (`run.rs`): before it its arguments are put together in the frame, after it its result is taken apart.
 
+use crate::calls::{self, Entry, Return};
 use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::offset::Offset;
@@ -195,6 +196,9 @@ pub enum Instr {
     /// Into the frame, as the value with this number.
     Assemble(Index, SmallVec<[Granule; GRANULES]>),
     Step(Index),
+    /// All that there is to the entry and to the return of a common function.
+    Enter(Box<Entry>),
+    Leave(Box<Return>),
     /// Out of the frame.
     TakeApart {
         value: Index,
@@ -231,6 +235,9 @@ struct Source {
 impl Lanes {
     /// The steps are those of the block's statements.
     pub fn new(block: &Block, steps: &[Step]) -> Lanes {
+        if let Some(instr) = calls::whole(steps) {
+            return Lanes { instrs: vec![instr], count: NOTHING as usize + 1 };
+        }
         // What a function returns changes a value that was there before; and so many lanes have no numbers.
         let is_odd = |step: &Step| matches!(step, Step::Enter { .. } | Step::Leave { .. });
         let all_odd = steps.iter().any(is_odd) || steps.len() * (GRANULES + 3) > Number::MAX as usize;

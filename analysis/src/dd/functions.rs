@@ -16,8 +16,7 @@ mod spread;
 mod tables;
 mod twofold;
 
-use super::DoubleDouble;
-use crate::pair::{SLACK, U, is_safe};
+use crate::pair::{Pair, SLACK, U, is_safe};
 use fpgrind_ir::Operator;
 pub use spread::{grown, sway};
 use tables::TABLES;
@@ -33,7 +32,7 @@ struct Approximation {
 
 /// The function, if it is one of these and the arguments are within reach.
 #[inline(never)]
-pub fn apply(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
+pub fn apply(operator: Operator, args: &[Pair]) -> Option<Pair> {
     if !is_x86_feature_detected!("fma") {
         return None;
     }
@@ -46,7 +45,7 @@ pub fn apply(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble>
     if !is_safe(value.hi) || !is_near || may_be_short(value, err) {
         return None;
     }
-    let mut result = DoubleDouble::new(value.hi, value.lo, err * SLACK);
+    let mut result = Pair::new(value.hi, value.lo, err * SLACK);
     if args.iter().any(|arg| arg.err != 0.0) {
         result.err = spread::with_doubts(operator, args, result.hi, result.err);
     }
@@ -68,12 +67,12 @@ fn may_be_short(value: Twofold, err: f64) -> bool {
 
 /// Results that are exact, without further ado.
 #[inline(always)]
-fn exactly(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
+fn exactly(operator: Operator, args: &[Pair]) -> Option<Pair> {
     use Operator::*;
     let value = match (operator, args) {
         (Pow, [x, y]) if x.is_double() && y.is_double() => {
             let exact = power::exactly(x.hi, y.hi).filter(|_| is_safe(x.hi))?;
-            return is_safe(exact.hi).then(|| DoubleDouble::new(exact.hi, exact.lo, 0.0));
+            return is_safe(exact.hi).then(|| Pair::new(exact.hi, exact.lo, 0.0));
         }
         (_, [x]) if x.is_double() && x.hi == 0.0 => match operator {
             Sin | Tan | Asin | Atan | Sinh | Tanh | Asinh | Atanh | Expm1 | Log1p | Cbrt => x.hi,
@@ -89,16 +88,16 @@ fn exactly(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
         }
         _ => return None,
     };
-    Some(DoubleDouble::double(value))
+    Some(Pair::double(value))
 }
 
 #[target_feature(enable = "fma")]
-fn approximately(operator: Operator, args: &[&DoubleDouble]) -> Option<Approximation> {
+fn approximately(operator: Operator, args: &[Pair]) -> Option<Approximation> {
     // NaN, infinities, zeros and numbers near the ends of the doubles are none of ours.
     if !args.iter().all(|arg| is_safe(arg.hi)) {
         return None;
     }
-    let of = |arg: &DoubleDouble| Twofold { hi: arg.hi, lo: arg.lo };
+    let of = |arg: Pair| Twofold { hi: arg.hi, lo: arg.lo };
     match *args {
         [x] => {
             let x = of(x);
