@@ -127,11 +127,17 @@ impl<R: Real> Operations<R> {
         let pair = R::function(operator, pairs)?;
         let ulps = error::ulps_of_doubles(native, pair.hi.to_bits());
         let doubt = DoubleDouble::from(pair).doubt(target);
-        // Of one that goes wrong at times, it is told now and then how wrong it was when it was not.
         let (most, local) = match values == rounded {
             true => (ulps, Some(ulps)),
-            false if self.sites.is_due(site) && self.sites.is_candidate(site) => return None,
-            false => (R::sway_of_pairs(operator, pairs, &rounded[..args.len()], pair, target)?, None),
+            false => {
+                let sway = R::sway_of_pairs(operator, pairs, &rounded[..args.len()], pair, target)?;
+                // Of one that goes wrong at times, it is told now and then how wrong it was when it was not.
+                let is_told = self.sites.is_due(site) && self.sites.is_candidate(site);
+                let right = rounded.map(Pair::double);
+                let exactly = if is_told { Some(R::function(operator, &right[..args.len()])?) } else { None };
+                let local = |exactly: Pair| error::ulps_of_doubles(exactly.hi.to_bits(), pair.hi.to_bits());
+                (sway, exactly.map(local))
+            }
         };
         if ulps >= FAR || self.is_error(most.saturating_add(doubt)) {
             return None;

@@ -21,26 +21,29 @@ struct Known {
 
 /// The callers met last. All functions here are of doubles.
 #[derive(Default)]
-pub struct Callers(Vec<Option<Known>>);
+pub struct Callers(Vec<[Option<Known>; 2]>);
 
-/// So many are known at once.
-const COUNT: usize = 1 << 10;
+/// So many are known at once, or twice as many: a call may compute two functions.
+const COUNT: usize = 1 << 9;
 
 impl Callers {
     /// Or what is found now.
     #[inline(always)]
     pub fn get(&mut self, pc: u64, operator: Operator, find: impl FnOnce() -> Caller) -> Caller {
-        match self.0.get(place(pc)) {
-            Some(Some(known)) if known.pc == pc && known.operator == operator => known.caller,
-            _ => self.find(pc, operator, find),
+        for known in self.0.get(place(pc)).into_iter().flatten().flatten() {
+            if known.pc == pc && known.operator == operator {
+                return known.caller;
+            }
         }
+        self.find(pc, operator, find)
     }
 
     #[cold]
     fn find(&mut self, pc: u64, operator: Operator, find: impl FnOnce() -> Caller) -> Caller {
         let caller = find();
-        self.0.resize(COUNT, None);
-        self.0[place(pc)] = Some(Known { pc, operator, caller });
+        self.0.resize(COUNT, [None; 2]);
+        let known = &mut self.0[place(pc)];
+        *known = [Some(Known { pc, operator, caller }), known[0]];
         caller
     }
 
@@ -52,7 +55,7 @@ impl Callers {
 
 #[inline(always)]
 fn place(pc: u64) -> usize {
-    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % COUNT
+    (pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize % COUNT
 }
 
 #[cfg(test)]
@@ -68,6 +71,7 @@ mod tests {
         assert_eq!(get(0x1000, Operator::Sin, 2), 1);
         // Another function, from the same place.
         assert_eq!(get(0x1000, Operator::Cos, 3), 3);
+        assert_eq!(get(0x1000, Operator::Sin, 4), 1);
         for pc in 0..5000 {
             assert_eq!(get(pc, Operator::Exp, pc as u32), pc as usize);
         }

@@ -196,7 +196,7 @@ pub enum Instr {
     /// Into the frame, as the value with this number.
     Assemble(Index, SmallVec<[Granule; GRANULES]>),
     Step(Index),
-    /// All that there is to the entry and to the return of a common function.
+    /// All that there is to the entry and to a result of a common function.
     Enter(Box<Entry>),
     Leave(Box<Return>),
     /// Out of the frame.
@@ -235,8 +235,8 @@ struct Source {
 impl Lanes {
     /// The steps are those of the block's statements.
     pub fn new(block: &Block, steps: &[Step]) -> Lanes {
-        if let Some(instr) = calls::whole(steps) {
-            return Lanes { instrs: vec![instr], count: NOTHING as usize + 1 };
+        if let Some(instrs) = calls::whole(steps) {
+            return Lanes { instrs, count: NOTHING as usize + 1 };
         }
         // What a function returns changes a value that was there before; and so many lanes have no numbers.
         let is_odd = |step: &Step| matches!(step, Step::Enter { .. } | Step::Leave { .. });

@@ -346,6 +346,7 @@ impl<R: Real> Running<'_, R> {
     }
 
     /// What a wrapped function computed: the operator on the arguments of the call, or plain bits if it cannot be that.
+    #[inline(never)]
     pub fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value {
         let Running { thread, process, books } = self;
         let call = &mut thread.call;

@@ -31,16 +31,18 @@ struct Approximation {
 }
 
 /// The function, if it is one of these and the arguments are within reach.
-#[inline(never)]
+#[inline(always)]
 pub fn apply(operator: Operator, args: &[Pair]) -> Option<Pair> {
-    if !is_x86_feature_detected!("fma") {
-        return None;
-    }
+    // SAFETY: the machine has FMA.
+    if is_x86_feature_detected!("fma") { unsafe { apply_with_fma(operator, args) } } else { None }
+}
+
+#[target_feature(enable = "fma")]
+fn apply_with_fma(operator: Operator, args: &[Pair]) -> Option<Pair> {
     if let Some(exact) = exactly(operator, args) {
         return Some(exact);
     }
-    // SAFETY: the machine has FMA.
-    let Approximation { value, err } = unsafe { approximately(operator, args) }?;
+    let Approximation { value, err } = approximately(operator, args)?;
     let is_near = err <= value.hi.abs() * TOO_FAR;
     if !is_safe(value.hi) || !is_near || may_be_short(value, err) {
         return None;
@@ -91,6 +93,7 @@ fn exactly(operator: Operator, args: &[Pair]) -> Option<Pair> {
     Some(Pair::double(value))
 }
 
+#[inline]
 #[target_feature(enable = "fma")]
 fn approximately(operator: Operator, args: &[Pair]) -> Option<Approximation> {
     // NaN, infinities, zeros and numbers near the ends of the doubles are none of ours.

@@ -8,6 +8,7 @@ use fpgrind_ir::Operator;
 const MORE: f64 = 1.0 + 1e-3;
 
 /// What a small change of an argument does to the result, at most; nothing if that is not known.
+#[inline(always)]
 pub fn grown(operator: Operator, args: &[Pair], number: usize, result: f64, change: f64) -> Option<f64> {
     let x = args[number].hi;
     let part = change / x.abs();
@@ -50,12 +51,14 @@ pub fn grown(operator: Operator, args: &[Pair], number: usize, result: f64, chan
 }
 
 /// The bound of a result that has one already, if the arguments have theirs. Without end, if that may be anything.
+#[inline(always)]
 pub fn with_doubts(operator: Operator, args: &[Pair], result: f64, err: f64) -> f64 {
     let of_args = all(operator, args, result, |number| args[number].err).unwrap_or(f64::INFINITY);
     (err + of_args) * SLACK
 }
 
 /// What these changes of the arguments do to the result, at most; nothing if that is not known, as for changes that are not small.
+#[inline(always)]
 fn all(operator: Operator, args: &[Pair], result: f64, change: impl Fn(usize) -> f64) -> Option<f64> {
     let mut sum = 0.0;
     for (number, arg) in args.iter().enumerate() {
