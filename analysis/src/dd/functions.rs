@@ -1,10 +1,12 @@
-//! Elementary functions of double-doubles, within a known part of their results: most within 2^-96, powers within what their exponents are large.
+//! Elementary functions of double-doubles, within a known part of their results: all within 2^-88 where that is not small beside
+//! what it is made of, most within 2^-95, powers within what their exponents are large.
 //!
 //! What is not within easy reach is left to MPFR: the ends of the doubles, large angles, arguments without a result, results that seem to be a
 //! float or the middle between two, because digits of a double-double do not tell whether they are. Machines without FMA have MPFR do it all.
 //!
-//! A function is computed in two steps: something in a table, and a polynomial of what is left, whose first terms have the digits of a
-//! double-double, while doubles do for the others. The bounds are what is stated with each, and rounded up.
+//! A function is computed in two steps: something in a table, and a polynomial of what is left, which is so little that its first two or three terms
+//! have the digits of a double-double, while doubles do for the others. What is below the upper doubles is summed up once, at the end: a polynomial of
+//! pairs has the CPU wait for each. The bounds are what is stated with each, and rounded up.
 
 mod arc;
 mod circular;

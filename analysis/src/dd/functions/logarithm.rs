@@ -25,10 +25,11 @@ fn of_one_and(z: Twofold, tables: &Tables) -> Twofold {
 /// 2^-96.
 const OF_ONE_AND: f64 = f64::from_bits((1023 - 96) << 52);
 
-/// ln(1 + z) for |z| <= 2^-9.8, z.lo of at most 4u, as a sum of an upper double and a rest of at most 2^-50; within 16u |z|^5 + 64u^2 |z| + 2u^2.
+/// ln(1 + z) for |z| <= 2^-9.8, z.lo of at most 4u, as a sum of an upper double and a rest of at most 2^-50; within 6u |z|^5 + 64u^2 |z| + 2u^2.
 ///
 /// z - z^2/2 is kept exactly but for z.lo^2/2, which is 2u^2. z^3 is two doubles, within 4u^2 of itself, and so is what it is times, 1/3 - z/4 + ..., but
-/// for the terms from z^2/5 on, which round by 3u of theirs, and with the rest, of z^5/5 and 8u z, five times. z^12/12 is left out of them.
+/// for the terms from z^2/5 on, which round by 3u of theirs, and with the rest, of z^5/5 and 8u z, five times. z^12/12 and z^5 z.lo
+/// are left out.
 #[inline(always)]
 fn of_one_and_quickly(z: Twofold, tables: &Tables) -> (f64, f64) {
     let of = &tables.inverses;
@@ -84,14 +85,14 @@ pub fn log(x: Twofold) -> Approximation {
     // the rest each, the constants are within u^2 of themselves, and z is within 4u^2.
     let size = large.hi.abs() + value.hi.abs();
     let (square, small) = (small * small, small.abs());
-    Approximation { value, err: U2 * (40.0 * size + 48.0) + small * (17.0 * U * square * square + 64.0 * U2) }
+    Approximation { value, err: U2 * (40.0 * size + 48.0) + small * (6.1 * U * square * square + 64.0 * U2) }
 }
 
 /// ln(1 + x). The sum is within 4u^2 of itself; where that is too much, it need not be known.
 #[inline]
 #[target_feature(enable = "fma")]
 pub fn log1p(x: Twofold) -> Option<Approximation> {
-    const NEAR: f64 = 1.0 / 512.0;
+    const NEAR: f64 = 1.0 / 448.0;
     if x.hi.abs() <= NEAR {
         let value = of_one_and(x, &TABLES);
         return Some(Approximation { value, err: value.hi.abs() * OF_ONE_AND });
