@@ -3,15 +3,19 @@
 //! The common case is a function of doubles or singles of which nothing has gone wrong: for it, this does what [`Operations::operate`] does,
 //! without asking what cannot be.
 
+use crate::dd::DoubleDouble;
 use crate::error;
 use crate::format;
 use crate::influence::Influences;
+use crate::location::LocationId;
 use crate::mode::{Mode, Target};
 use crate::number::Number;
+use crate::offset::{Near, Offset};
 use crate::operation::{Operations, Request, each, in_reals, is_exact};
+use crate::pair::{Pair, two_sum};
 use crate::real::Real;
 use crate::site::SiteKey;
-use crate::trace::{Made, Term};
+use crate::trace::{Handle, Made, Slot, Term};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
 
@@ -85,6 +89,68 @@ impl<R: Real> Operations<R> {
         let values = [0, 1].map(|number| args.get(number).map_or(0.0, |_| error::value(ty, bits[number])));
         self.sites.observe_fine(site, node, values, local, &self.nodes);
         Ok(Term::Node(node))
+    }
+
+    /// The same of doubles, rounded to nearest, if all are two doubles beside the native value, and the call is fine.
+    pub fn call_of_doubles(
+        &mut self,
+        operator: Operator,
+        args: &[Term],
+        native: u64,
+        (at, site): (LocationId, usize),
+    ) -> Option<Handle> {
+        let target = const { Target::nearest(Type::F64) };
+        let (mut slots, mut words) = ([Slot::NONE; MAX_ARITY], [0; MAX_ARITY]);
+        let (mut values, mut pairs, mut rounded) = ([0.0; 2], [Pair::double(0.0); 2], [0.0; 2]);
+        let mut influences = Influences::NONE;
+        for (number, arg) in args.iter().enumerate().take(2) {
+            let pair;
+            (values[number], pair, (slots[number], words[number])) = match arg {
+                Term::Leaf(leaf) if leaf.ty == Type::F64 => {
+                    let bits = leaf.bits() as u64;
+                    let value = f64::from_bits(bits);
+                    (value, Pair::double(value), (Slot::leaf(Type::F64, leaf.constant), bits))
+                }
+                Term::Node(handle) if self.nodes[*handle].ty == Type::F64 && self.nodes[*handle].is_plain() => {
+                    let node = &self.nodes[*handle];
+                    let Near { native: value, offset: Offset { by, err } } = node.near;
+                    // A zero has a sign.
+                    let (hi, lo) = if by == 0.0 { (value, by) } else { two_sum(value, by) };
+                    influences = self.sets.union(influences, node.influences);
+                    (value, Pair::new(hi, lo, err), handle.as_arg())
+                }
+                _ => return None,
+            };
+            (pairs[number], rounded[number]) = (pair, pair.hi);
+        }
+        let pairs = &pairs[..args.len()];
+        let pair = R::function(operator, pairs)?;
+        let ulps = error::ulps_of_doubles(native, pair.hi.to_bits());
+        let doubt = DoubleDouble::from(pair).doubt(target);
+        let (most, local) = match values == rounded {
+            true => (ulps, Some(ulps)),
+            false => {
+                let sway = R::sway_of_pairs(operator, pairs, &rounded[..args.len()], pair, target)?;
+                // Of one that goes wrong at times, it is told now and then how wrong it was when it was not.
+                let is_told = self.sites.is_due(site) && self.sites.is_candidate(site);
+                let right = rounded.map(Pair::double);
+                let exactly = if is_told { Some(R::function(operator, &right[..args.len()])?) } else { None };
+                let local = |exactly: Pair| error::ulps_of_doubles(exactly.hi.to_bits(), pair.hi.to_bits());
+                (sway, exactly.map(local))
+            }
+        };
+        if ulps >= FAR || self.is_error(most.saturating_add(doubt)) {
+            return None;
+        }
+        self.count += 1;
+        let real = R::of_pair(pair, self.precision());
+        let made = Made { operator, at, influences, bits: native as u128, real, target, ulps };
+        let node = self.nodes.make_of(made, slots, words);
+        if self.is_error(ulps) {
+            self.strays.note(Type::F64, native as u128, node);
+        }
+        self.sites.observe_fine(site, node, values, local, &self.nodes);
+        Some(node)
     }
 
     /// Could a library function that means this operation have returned this?

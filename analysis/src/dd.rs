@@ -101,7 +101,7 @@ impl DoubleDouble {
         for (number, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.is_double()) {
             // The two doubles may be too far apart for one number of these digits.
             let err = arg.err + arg.hi.abs() * f64::exp2(1.0 - precision as f64);
-            if let Some(grown) = functions::grown(operator, args, number, value.hi, err) {
+            if let Some(grown) = functions::grown(operator, &pairs(args), number, value.hi, err) {
                 let grown = grown * (1.0 + 1e-3) + f64::from_bits(8);
                 // A change that is not small may do anything.
                 let is_small = grown <= value.hi.abs() * LITTLE;
@@ -151,6 +151,11 @@ impl DoubleDouble {
     }
 }
 
+#[inline(always)]
+fn pairs(of: &[&DoubleDouble]) -> SmallVec<[Pair; MAX_ARITY]> {
+    of.iter().map(|real| real.pair()).collect()
+}
+
 impl From<Pair> for DoubleDouble {
     #[inline(always)]
     fn from(Pair { hi, lo, err }: Pair) -> DoubleDouble {
@@ -182,10 +187,9 @@ impl Real for DoubleDouble {
                 }
                 (Operator::Cast, [a]) => Some((*a).clone()),
                 (Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt | Operator::Fma, _) => {
-                    let pairs: SmallVec<[Pair; MAX_ARITY]> = args.iter().map(|arg| arg.pair()).collect();
-                    Pair::compute(operator, &pairs).map(DoubleDouble::from)
+                    Pair::compute(operator, &pairs(args)).map(DoubleDouble::from)
                 }
-                _ => functions::apply(operator, args),
+                _ => functions::apply(operator, &pairs(args)).map(DoubleDouble::from),
             };
             // The rest is MPFR's affair: NaN, the infinities, what is near the ends of the doubles.
             if let Some(done) = done {
@@ -261,6 +265,17 @@ impl Real for DoubleDouble {
     }
 
     fn sway(operator: Operator, args: &[&Self], others: &[f64], result: &Self, to: Target) -> Option<u64> {
+        let is_known = result.is_within_doubles() && args.iter().all(|arg| arg.is_within_doubles());
+        if is_known { functions::sway(operator, &pairs(args), others, result.pair(), to) } else { None }
+    }
+
+    #[inline(always)]
+    fn function(operator: Operator, args: &[Pair]) -> Option<Pair> {
+        functions::apply(operator, args)
+    }
+
+    #[inline(always)]
+    fn sway_of_pairs(operator: Operator, args: &[Pair], others: &[f64], result: Pair, to: Target) -> Option<u64> {
         functions::sway(operator, args, others, result, to)
     }
 

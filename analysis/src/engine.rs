@@ -22,7 +22,7 @@ pub fn has_fma() -> bool {
 
 /// The bytes at a slot, zeros where the record has fewer. The verifier has seen that it has not.
 #[inline(always)]
-fn logged<const N: usize>(record: &[u8], slot: usize) -> [u8; N] {
+pub fn logged<const N: usize>(record: &[u8], slot: usize) -> [u8; N] {
     record.get(slot..slot + N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
 }
 
@@ -211,6 +211,8 @@ impl<R: Real> Running<'_, R> {
                 self.books.frame.values[*value] = assemble(granules, lanes, nodes);
             }
             Instr::Step(index) => self.step_if_due(*index, &program.steps[*index], record),
+            Instr::Enter(entry) => self.enter(entry, record),
+            Instr::Leave(result) => self.leave(result, record),
             Instr::TakeApart { value, wanted: mask, to } => {
                 take_apart(&self.books.frame.values[*value], *mask, &mut lanes[*to as usize..]);
             }

@@ -1,5 +1,6 @@
 //! The guest's processes and threads, and what the analysis knows of each.
 
+use crate::callers::Callers;
 use crate::heap::Heap;
 use crate::location::{Locations, Mappings};
 use crate::log::Module;
@@ -16,6 +17,8 @@ use std::ops::Range;
 pub struct Process {
     pub memory: Memory,
     pub mappings: Mappings,
+    /// By addresses in those.
+    pub callers: Callers,
     pub saved: Saved,
     pub heap: Heap,
 }
@@ -45,15 +48,34 @@ pub struct Thread {
     process: u32,
     pub registers: Registers,
     pub mode: Mode,
-    /// A wrapped function that has been entered, until its last result is known.
-    pub call: Option<Call>,
+    pub call: Call,
 }
 
+/// A wrapped function that has been entered, until its last result is known.
+#[derive(Default)]
 pub struct Call {
+    pub is_open: bool,
     /// One for each lane, of a vector function.
     pub args: SmallVec<[Term; 4]>,
     /// The call's last byte.
     pub pc: u64,
+}
+
+impl Call {
+    /// A call that will return to this address has begun; its arguments are to follow.
+    #[inline(always)]
+    pub fn open(&mut self, caller: u64) {
+        self.args.clear();
+        // The call ends where it returns to: one byte before is inside it.
+        (self.is_open, self.pc) = (true, caller.wrapping_sub(1));
+    }
+
+    /// Its arguments are nobody's any more.
+    #[inline(always)]
+    pub fn close(&mut self) {
+        self.args.clear();
+        self.is_open = false;
+    }
 }
 
 /// All that live, by their numbers.
@@ -93,12 +115,14 @@ impl Guests {
             Some(maker) => Process {
                 memory: maker.memory.clone(),
                 mappings: maker.mappings.clone(),
+                callers: Callers::default(),
                 saved: maker.saved.clone(),
                 heap: maker.heap.clone(),
             },
             None => Process {
                 memory: Memory::new(&self.pages),
                 mappings: Mappings::default(),
+                callers: Callers::default(),
                 saved: Saved(VecDeque::new()),
                 heap: Heap::default(),
             },
@@ -117,9 +141,9 @@ impl Guests {
         let is_strange = cloned_from.is_some() && maker.is_none();
         let thread = match maker {
             Some(Thread { registers, mode, .. }) => {
-                Thread { process, registers: registers.clone(), mode: *mode, call: None }
+                Thread { process, registers: registers.clone(), mode: *mode, call: Call::default() }
             }
-            None => Thread { process, registers: Registers::new(), mode: Mode::default(), call: None },
+            None => Thread { process, registers: Registers::new(), mode: Mode::default(), call: Call::default() },
         };
         self.threads.insert(number, thread);
         self.threads_begun += 1;
@@ -137,13 +161,16 @@ impl Guests {
     }
 
     pub fn map(&mut self, process: u32, module: &Module, locations: &mut Locations) -> Result<(), Unknown> {
-        self.processes.get_mut(&process).ok_or(Unknown)?.mappings.map(module, locations);
+        let process = self.processes.get_mut(&process).ok_or(Unknown)?;
+        process.mappings.map(module, locations);
+        process.callers.forget();
         Ok(())
     }
 
     pub fn unmap(&mut self, process: u32, start: u64, end: u64) -> Result<(), Unknown> {
         let process = self.processes.get_mut(&process).ok_or(Unknown)?;
         process.mappings.unmap(start, end);
+        process.callers.forget();
         process.memory.clear(start, end.saturating_sub(start));
         Ok(())
     }
@@ -175,7 +202,7 @@ impl Guests {
         }
         for thread in self.threads.values() {
             thread.registers.each_root(root);
-            for arg in thread.call.iter().flat_map(|call| &call.args) {
+            for arg in &thread.call.args {
                 if let Term::Node(node) = arg {
                     root(*node);
                 }

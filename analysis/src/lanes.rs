@@ -5,6 +5,7 @@
 //! from; nothing is done for taking apart and putting together, and nothing for what nobody needs. Whatever is out of the ordinary stays
 //! a step on whole values (`run.rs`): before it its arguments are put together in the frame, after it its result is taken apart.
 
+use crate::calls::{self, Entry, Return};
 use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::offset::{Near, Offset};
@@ -222,6 +223,9 @@ pub enum Instr {
     /// Into the frame, as the value with this number.
     Assemble(Index, SmallVec<[Granule; GRANULES]>),
     Step(Index),
+    /// All that there is to the entry and to a result of a common function.
+    Enter(Box<Entry>),
+    Leave(Box<Return>),
     /// Out of the frame.
     TakeApart {
         value: Index,
@@ -264,7 +268,7 @@ impl Instr {
             }
             Instr::Load(addr, _) | Instr::LoadDouble(addr, _) => all(&addr.lanes()),
             Instr::Live(..) | Instr::LiveDouble(..) | Instr::Fresh(_) | Instr::Const { .. } | Instr::Drop { .. } => {}
-            Instr::Step(_) | Instr::TakeApart { .. } => {}
+            Instr::Step(_) | Instr::TakeApart { .. } | Instr::Enter(_) | Instr::Leave(_) => {}
         }
     }
 
@@ -283,6 +287,7 @@ impl Instr {
             Instr::TakeApart { to, .. } => Some(*to..to + GRANULES as Number),
             Instr::Compare(_) | Instr::Put { .. } | Instr::Drop { .. } | Instr::Store { .. } => None,
             Instr::StoreDouble { .. } | Instr::Assemble(..) | Instr::Step(_) => None,
+            Instr::Enter(_) | Instr::Leave(_) => None,
         }
     }
 
@@ -328,6 +333,9 @@ struct Source {
 impl Lanes {
     /// The steps are those of the block's statements.
     pub fn new(block: &Block, steps: &[Step]) -> Lanes {
+        if let Some(instrs) = calls::whole(steps) {
+            return Lanes::of(instrs, NOTHING + 1);
+        }
         // What a function returns changes a value that was there before; and so many lanes have no numbers.
         let is_odd = |step: &Step| matches!(step, Step::Enter { .. } | Step::Leave { .. });
         let all_odd = steps.iter().any(is_odd) || steps.len() * (GRANULES + 3) > Number::MAX as usize;
@@ -350,7 +358,10 @@ impl Lanes {
         };
         (0..steps.len()).rev().for_each(|index| maker.want(index));
         (0..steps.len()).for_each(|index| maker.emit(index));
-        let (instrs, nowhere) = (maker.instrs, maker.next);
+        Lanes::of(maker.instrs, maker.next)
+    }
+
+    fn of(instrs: Vec<Instr>, nowhere: Number) -> Lanes {
         let count = nowhere as usize + 1;
         let mut are_lean = vec![false; count];
         instrs.iter().filter_map(Instr::argument).for_each(|lane| are_lean[lane as usize] = true);

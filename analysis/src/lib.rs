@@ -4,7 +4,8 @@
 //! block into a shadow program and `run` runs it on the block's records; `guests` are the threads and processes that they come from,
 //! `location` tells what code is at an address of theirs; `shadow`, `registers` and `memory` hold which place shadows which value;
 //! `operation` computes one operation in floats (`native`, under a `mode`, in a `format`) and in reals and finds its local error, `called`
-//! those that library functions did; `magic` sees through roundings in disguise, `compensation` through repairs; `trace` and `node` remember how
+//! those that library functions did (`calls` in the common case, `callers` knows from where); `magic` sees through roundings in disguise,
+//! `compensation` through repairs; `trace` and `node` remember how
 //! values came about; `site` and `antiunify` generalise what went wrong where; `spots` watch where floats leave the world of floats,
 //! `decision` and `choice` what becomes of those decisions that would go another way, and `attribution` takes errors apart that no
 //! single operation is to blame for.
@@ -14,6 +15,8 @@ mod antiunify;
 mod attribution;
 mod bitwise;
 mod called;
+mod callers;
+mod calls;
 mod choice;
 mod compensation;
 mod compiled;

@@ -42,7 +42,7 @@ fn underflow(of_doubles: bool) -> f64 {
 }
 
 /// Two doubles and the bound: a double-double that is one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Pair {
     /// The double next to the sum, and the rest.

@@ -42,6 +42,13 @@ pub trait Real: Clone + 'static {
     fn sway(_operator: Operator, _args: &[&Self], _others: &[f64], _result: &Self, _to: Target) -> Option<u64> {
         None
     }
+    /// A function that libraries have, of numbers that are two doubles each, if there is a short way to it; and the same as above of these.
+    fn function(_operator: Operator, _args: &[Pair]) -> Option<Pair> {
+        None
+    }
+    fn sway_of_pairs(_operator: Operator, _args: &[Pair], _others: &[f64], _of: Pair, _to: Target) -> Option<u64> {
+        None
+    }
     /// Is there no doubt how the two compare?
     fn differs_for_sure(&self, _other: &Self) -> bool {
         true

@@ -4,7 +4,7 @@ use crate::bitwise;
 use crate::consume::Books;
 use crate::findings::{CheckFailure, SpotKind};
 use crate::format;
-use crate::guests::{Call, Process, Thread};
+use crate::guests::{Process, Thread};
 use crate::location::LocationId;
 use crate::log::{Bytes, Origin, Output, OutputArg};
 use crate::mode::{Mode, Target};
@@ -313,10 +313,8 @@ impl<R: Real> Running<'_, R> {
                 process.allocate(frame.word(*at), old.map_or(0, |old| frame.word(old)), bytes, &operations.nodes);
             }
             Step::Enter { args, caller } => {
-                let args = args.iter().map(|(arg, ty)| frame.term(*arg, *ty, &operations.nodes)).collect();
-                // The call ends where it returns to: one byte before is inside it.
-                let pc = frame.word(*caller).wrapping_sub(1);
-                thread.call = Some(Call { args, pc });
+                thread.call.open(frame.word(*caller));
+                thread.call.args.extend(args.iter().map(|(arg, ty)| frame.term(*arg, *ty, &operations.nodes)));
             }
             Step::Leave { operator, of, result, ty, to, last } => {
                 let native = mask(frame.values[*result].bits, ty.bytes());
@@ -348,20 +346,20 @@ impl<R: Real> Running<'_, R> {
     }
 
     /// What a wrapped function computed: the operator on the arguments of the call, or plain bits if it cannot be that.
-    fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value {
+    #[inline(never)]
+    pub fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value {
         let Running { thread, process, books } = self;
-        let call = thread.call.as_ref().and_then(|call| {
-            let args = of.iter().map(|number| call.args.get(*number as usize).copied());
-            Some((args.collect::<Option<Args>>()?, call.pc))
-        });
+        let call = &mut thread.call;
+        let args = of.iter().map(|number| call.args.get(*number as usize).copied());
+        let args = args.collect::<Option<Args>>().filter(|_| call.is_open);
         if last {
-            thread.call = None;
+            call.close();
         }
-        let Some((args, pc)) = call else {
+        let Some(args) = args else {
             books.totals.corrupt_records += 1;
             return Value::plain(native);
         };
-        let at = books.locations.number(process.mappings.instruction(pc));
+        let at = books.locations.number(process.mappings.instruction(call.pc));
         if !ty.is_float() {
             self.integer(operator, &args, native, ty, at);
             return Value::plain(native);

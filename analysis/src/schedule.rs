@@ -57,7 +57,15 @@ impl Schedule {
 
 /// Whatever is before it stays before it, and what is behind it behind.
 fn is_barrier(instr: &Instr) -> bool {
-    matches!(instr, Instr::Compare(_) | Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. })
+    matches!(
+        instr,
+        Instr::Compare(_)
+            | Instr::Step(_)
+            | Instr::Assemble(..)
+            | Instr::TakeApart { .. }
+            | Instr::Enter(_)
+            | Instr::Leave(_)
+    )
 }
 
 /// How many instructions from here on can be done at once, if so many can at most.

@@ -1,10 +1,12 @@
-//! Elementary functions of double-doubles, within a known part of their results: most within 2^-96, powers within what their exponents are large.
+//! Elementary functions of double-doubles, within a known part of their results: all within 2^-88 where that is not small beside
+//! what it is made of, most within 2^-95, powers within what their exponents are large.
 //!
 //! What is not within easy reach is left to MPFR: the ends of the doubles, large angles, arguments without a result, results that seem to be a
 //! float or the middle between two, because digits of a double-double do not tell whether they are. Machines without FMA have MPFR do it all.
 //!
-//! A function is computed in two steps: something in a table, and a polynomial of what is left, whose first terms have the digits of a
-//! double-double, while doubles do for the others. The bounds are what is stated with each, and rounded up.
+//! A function is computed in two steps: something in a table, and a polynomial of what is left, which is so little that its first two or three terms
+//! have the digits of a double-double, while doubles do for the others. What is below the upper doubles is summed up once, at the end: a polynomial of
+//! pairs has the CPU wait for each. The bounds are what is stated with each, and rounded up.
 
 mod arc;
 mod circular;
@@ -16,8 +18,7 @@ mod spread;
 mod tables;
 mod twofold;
 
-use super::DoubleDouble;
-use crate::pair::{SLACK, U, is_safe};
+use crate::pair::{Pair, SLACK, U, is_safe};
 use fpgrind_ir::Operator;
 pub use spread::{grown, sway};
 use tables::TABLES;
@@ -32,21 +33,23 @@ struct Approximation {
 }
 
 /// The function, if it is one of these and the arguments are within reach.
-#[inline(never)]
-pub fn apply(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
-    if !is_x86_feature_detected!("fma") {
-        return None;
-    }
+#[inline(always)]
+pub fn apply(operator: Operator, args: &[Pair]) -> Option<Pair> {
+    // SAFETY: the machine has FMA.
+    if is_x86_feature_detected!("fma") { unsafe { apply_with_fma(operator, args) } } else { None }
+}
+
+#[target_feature(enable = "fma")]
+fn apply_with_fma(operator: Operator, args: &[Pair]) -> Option<Pair> {
     if let Some(exact) = exactly(operator, args) {
         return Some(exact);
     }
-    // SAFETY: the machine has FMA.
-    let Approximation { value, err } = unsafe { approximately(operator, args) }?;
+    let Approximation { value, err } = approximately(operator, args)?;
     let is_near = err <= value.hi.abs() * TOO_FAR;
     if !is_safe(value.hi) || !is_near || may_be_short(value, err) {
         return None;
     }
-    let mut result = DoubleDouble::new(value.hi, value.lo, err * SLACK);
+    let mut result = Pair::new(value.hi, value.lo, err * SLACK);
     if args.iter().any(|arg| arg.err != 0.0) {
         result.err = spread::with_doubts(operator, args, result.hi, result.err);
     }
@@ -68,12 +71,12 @@ fn may_be_short(value: Twofold, err: f64) -> bool {
 
 /// Results that are exact, without further ado.
 #[inline(always)]
-fn exactly(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
+fn exactly(operator: Operator, args: &[Pair]) -> Option<Pair> {
     use Operator::*;
     let value = match (operator, args) {
         (Pow, [x, y]) if x.is_double() && y.is_double() => {
             let exact = power::exactly(x.hi, y.hi).filter(|_| is_safe(x.hi))?;
-            return is_safe(exact.hi).then(|| DoubleDouble::new(exact.hi, exact.lo, 0.0));
+            return is_safe(exact.hi).then(|| Pair::new(exact.hi, exact.lo, 0.0));
         }
         (_, [x]) if x.is_double() && x.hi == 0.0 => match operator {
             Sin | Tan | Asin | Atan | Sinh | Tanh | Asinh | Atanh | Expm1 | Log1p | Cbrt => x.hi,
@@ -89,16 +92,17 @@ fn exactly(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
         }
         _ => return None,
     };
-    Some(DoubleDouble::double(value))
+    Some(Pair::double(value))
 }
 
+#[inline]
 #[target_feature(enable = "fma")]
-fn approximately(operator: Operator, args: &[&DoubleDouble]) -> Option<Approximation> {
+fn approximately(operator: Operator, args: &[Pair]) -> Option<Approximation> {
     // NaN, infinities, zeros and numbers near the ends of the doubles are none of ours.
     if !args.iter().all(|arg| is_safe(arg.hi)) {
         return None;
     }
-    let of = |arg: &DoubleDouble| Twofold { hi: arg.hi, lo: arg.lo };
+    let of = |arg: Pair| Twofold { hi: arg.hi, lo: arg.lo };
     match *args {
         [x] => {
             let x = of(x);

@@ -41,17 +41,32 @@ pub fn pow(x: Twofold, y: Twofold) -> Option<Approximation> {
     Some(Approximation { value: if is_negative { -value } else { value }, err: err + value.hi * doubt * 1.01 })
 }
 
-/// Twice Newton's step from the library's root, which is known to be right in all but the last digits: what remains is its third power.
+/// The cube root of a positive double that is far from the ends, within 2^-44 of itself or so: that is looked at later.
+///
+/// A third of the exponent, as the bits have it, makes it right within 4 %, and each step of Halley's has the third power of what was wrong.
+#[inline(always)]
+fn about_cbrt(x: f64) -> f64 {
+    // Two thirds of the exponent's bias, less what is best on the whole.
+    const BIAS: u64 = 0x2a9f_7893_782d_a1ce;
+    let mut root = f64::from_bits(x.to_bits() / 3 + BIAS);
+    for _ in 0..2 {
+        let cube = root * root * root;
+        root = root * (cube + 2.0 * x) / (2.0 * cube + x);
+    }
+    root
+}
+
+/// Twice Newton's step from a root that is right in all but the last digits: what remains is its third power.
 /// The rest x - root^3 is wrong by 4u^2 x from the cube and by 4u^2 of itself.
 #[inline]
 #[target_feature(enable = "fma")]
 pub fn cbrt(x: Twofold) -> Option<Approximation> {
-    let root = x.hi.cbrt();
+    let root = about_cbrt(x.hi.abs()).copysign(x.hi);
     let square = two_product(root, root);
     let rest = x - square * Twofold::double(root);
     let step = rest.hi / (3.0 * square.hi);
-    // Whatever the library did.
-    if step.abs() > root.abs() * f64::EPSILON * 16.0 {
+    // 2^-40 of it: the third power is beyond all digits.
+    if step.abs() > root.abs() * f64::from_bits((1023 - 40) << 52) {
         return None;
     }
     let step = step - step * step / root;

@@ -12,7 +12,28 @@ pub fn nearest(value: f64) -> (f64, i32) {
     (sum - MAGIC, sum.to_bits() as i32)
 }
 
-/// `x - count * step`, if that is at most some half a step, and the bound of its error. The step has three doubles.
+/// `x - count * step`, if that is at most some half a step, and the bound of its error, which is not a part of it. The step has three doubles, of
+/// which the first has so few digits that its product with the count, below 2^24, is exact; so is the difference, because x is at
+/// least half of that, and at most twice.
+///
+/// With m = |x| and the rest r: the second product is below 2^-28 m, and what it rounds by is kept. The four terms of the lower double are at most u r,
+/// 2^-81 m, x.lo and 2^-81 m. Each is rounded in two sums: by 2u^2 r + 2u x.lo + 2^-131 m in all. The step itself is wrong by 2^-134 m, and the result
+/// rounds by u^2 r. Nothing if the rest is so small that the lower double may be larger.
+#[inline(always)]
+pub fn rest_quickly(x: Twofold, count: f64, step: &[f64; 3]) -> Option<(Twofold, f64)> {
+    const U: f64 = f64::EPSILON / 2.0;
+    const TINY: f64 = 1.0 / (1u64 << 40) as f64;
+    const FAR_BELOW: f64 = f64::from_bits((1023 - 130) << 52);
+    let (second, third) = (two_product(count, step[1]), count * step[2]);
+    let high = x.hi - count * step[0];
+    let sum = two_sum(high, -second.hi);
+    let low = (sum.lo - second.lo) + (x.lo - third);
+    let is_known = sum.hi.abs() >= x.hi.abs() * TINY && count.abs() < (1 << 24) as f64;
+    let doubt = (4.0 * U * U) * sum.hi.abs() + (3.0 * U) * x.lo.abs() + FAR_BELOW * x.hi.abs();
+    is_known.then(|| (fast_two_sum(sum.hi, low), doubt))
+}
+
+/// The same to the last digits of what is left, however small. The step has three full doubles.
 ///
 /// The products with the first two are exact, and what is left of the first difference is. Where the number, its multiple and the rest
 /// have magnitudes x, x and r: the third product and the sum of what the others left, each below 5u^2 x, round by 20u^3 x in all, the

@@ -1,15 +1,15 @@
 //! What it does to a function's result that its arguments are others.
 
-use super::super::DoubleDouble;
 use crate::mode::Target;
-use crate::pair::{LITTLE, SLACK};
+use crate::pair::{LITTLE, Pair, SLACK};
 use fpgrind_ir::Operator;
 
 /// A little more than the derivative says, if the change is small.
 const MORE: f64 = 1.0 + 1e-3;
 
 /// What a small change of an argument does to the result, at most; nothing if that is not known.
-pub fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: f64, change: f64) -> Option<f64> {
+#[inline(always)]
+pub fn grown(operator: Operator, args: &[Pair], number: usize, result: f64, change: f64) -> Option<f64> {
     let x = args[number].hi;
     let part = change / x.abs();
     Some(match (operator, number) {
@@ -51,13 +51,15 @@ pub fn grown(operator: Operator, args: &[&DoubleDouble], number: usize, result: 
 }
 
 /// The bound of a result that has one already, if the arguments have theirs. Without end, if that may be anything.
-pub fn with_doubts(operator: Operator, args: &[&DoubleDouble], result: f64, err: f64) -> f64 {
+#[inline(always)]
+pub fn with_doubts(operator: Operator, args: &[Pair], result: f64, err: f64) -> f64 {
     let of_args = all(operator, args, result, |number| args[number].err).unwrap_or(f64::INFINITY);
     (err + of_args) * SLACK
 }
 
 /// What these changes of the arguments do to the result, at most; nothing if that is not known, as for changes that are not small.
-fn all(operator: Operator, args: &[&DoubleDouble], result: f64, change: impl Fn(usize) -> f64) -> Option<f64> {
+#[inline(always)]
+fn all(operator: Operator, args: &[Pair], result: f64, change: impl Fn(usize) -> f64) -> Option<f64> {
     let mut sum = 0.0;
     for (number, arg) in args.iter().enumerate() {
         let change = change(number);
@@ -76,14 +78,8 @@ fn all(operator: Operator, args: &[&DoubleDouble], result: f64, change: impl Fn(
 }
 
 /// How many floats the result may move, at most, if these are its arguments instead.
-pub fn sway(
-    operator: Operator,
-    args: &[&DoubleDouble],
-    others: &[f64],
-    result: &DoubleDouble,
-    to: Target,
-) -> Option<u64> {
-    if result.hi == 0.0 || !result.is_within_doubles() || !args.iter().all(|arg| arg.is_within_doubles()) {
+pub fn sway(operator: Operator, args: &[Pair], others: &[f64], result: Pair, to: Target) -> Option<u64> {
+    if result.hi == 0.0 {
         return None;
     }
     let change = |number: usize| {

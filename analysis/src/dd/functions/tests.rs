@@ -1,3 +1,4 @@
+use super::super::DoubleDouble;
 use super::super::tests::{exact, is_within_bound};
 use super::*;
 use crate::error;
@@ -91,9 +92,13 @@ fn make((hi, rest, doubt): Made) -> (DoubleDouble, Mpfr) {
     (value, truth)
 }
 
+fn pairs(of: &[DoubleDouble]) -> Vec<Pair> {
+    of.iter().map(|real| real.pair()).collect()
+}
+
 fn check(operator: Operator, args: &[Made]) -> Result<Option<DoubleDouble>, TestCaseError> {
     let (ours, truths): (Vec<DoubleDouble>, Vec<Mpfr>) = args.iter().map(|arg| make(*arg)).unzip();
-    let Some(result) = apply(operator, &ours.iter().collect::<Vec<_>>()) else { return Ok(None) };
+    let Some(result) = apply(operator, &pairs(&ours)).map(DoubleDouble::from) else { return Ok(None) };
     let truth = Mpfr::apply(operator, &truths.iter().collect::<Vec<_>>());
     prop_assert!(
         is_within_bound(&result, &truth),
@@ -121,10 +126,10 @@ fn check_sway(operator: Operator, args: &[Made], ty: Type) -> Result<(), TestCas
     let target = Target::nearest(ty);
     let (ours, truths): (Vec<DoubleDouble>, Vec<Mpfr>) = args.iter().map(|arg| make(*arg)).unzip();
     let others: Vec<Number> = ours.iter().map(|arg| Number::new(ty, arg.rounded(target))).collect();
-    let ours: Vec<&DoubleDouble> = ours.iter().collect();
+    let ours = pairs(&ours);
     let Some(result) = apply(operator, &ours) else { return Ok(()) };
     let values: Vec<f64> = others.iter().map(|other| other.to_f64()).collect();
-    let Some(sway) = sway(operator, &ours, &values, &result, target) else { return Ok(()) };
+    let Some(sway) = sway(operator, &ours, &values, result, target) else { return Ok(()) };
     let others: Vec<Mpfr> = others.iter().map(|other| Mpfr::exactly(PRECISION, *other)).collect();
     let [truth, other] =
         [&truths, &others].map(|args| Mpfr::apply(operator, &args.iter().collect::<Vec<_>>()).rounded(target));
@@ -203,5 +208,26 @@ proptest! {
             let Some(result) = result else { return Err(TestCaseError::fail(format!("{} {x:?}", operator.name()))) };
             prop_assert!(result.err <= result.hi.abs() * f64::exp2(-90.0), "{} {x:?} {result:?}", operator.name());
         }
+    }
+}
+
+/// How long each function takes: for who makes them faster.
+#[test]
+#[ignore = "a measurement"]
+fn time_of_each_function() {
+    const COUNT: usize = 2000;
+    for operator in UNARY.map(|(operator, ..)| operator).into_iter().chain(BINARY) {
+        let times = (0..20).map(|round| {
+            let start = std::time::Instant::now();
+            for number in 0..COUNT {
+                let x = 1e-4 + (number as f64 + round as f64 / 20.0) * (0.999 / COUNT as f64);
+                let x = if operator == Operator::Acosh { 1.0 + x } else { x };
+                let args = [Pair::new(x, x * 1e-17, x * 1e-30), Pair::double(0.3)];
+                let count = if BINARY.contains(&operator) { 2 } else { 1 };
+                std::hint::black_box(apply(operator, std::hint::black_box(&args[..count])));
+            }
+            start.elapsed().as_nanos() as f64 / COUNT as f64
+        });
+        println!("{:8} {:6.1} ns", operator.name(), times.fold(f64::INFINITY, f64::min));
     }
 }

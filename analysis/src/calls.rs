@@ -1,0 +1,166 @@
+//! The common case of a wrapped function: it takes one or two doubles in vector registers and returns doubles.
+//!
+//! The block at its entry is one instruction, and that at its return is one for each result, which do what the steps (`run.rs`) would do.
+
+use crate::callers::Caller;
+use crate::engine::logged;
+use crate::lanes::Instr;
+use crate::program::{Address, Destination, Index, Step};
+use crate::real::Real;
+use crate::registers::Registers;
+use crate::run::Running;
+use crate::shadow::{Part, Value};
+use crate::site::SiteKey;
+use crate::trace::{Leaf, Term};
+use fpgrind_ir::{Operator, Place, Reg, Type};
+use smallvec::SmallVec;
+
+/// A double in a register: where the record has its bits, and the number of what is known of it.
+struct Double {
+    place: Place,
+    first: usize,
+    slot: u16,
+}
+
+pub struct Entry {
+    args: SmallVec<[Double; 2]>,
+    /// Where the record has the address to which the function will return.
+    caller: u16,
+}
+
+/// One of the results, and what it is.
+pub struct Return {
+    operator: Operator,
+    /// The numbers of its arguments among those of the call.
+    of: SmallVec<[u8; 2]>,
+    /// Where the record has its bits.
+    slot: u16,
+    to: To,
+    last: bool,
+}
+
+enum To {
+    /// The number of what is known of a register.
+    Register(usize),
+    /// Where the record has an address, and how far from there.
+    Memory(u16, u64),
+}
+
+/// The instructions that do it all, if the steps are those of such a function.
+pub fn whole(steps: &[Step]) -> Option<Vec<Instr>> {
+    let is_call = |step: &&Step| !matches!(step, Step::Live { .. } | Step::Load { .. } | Step::Fresh { .. });
+    let instrs: Option<Vec<Instr>> = steps.iter().filter(is_call).map(|step| instr(steps, step)).collect();
+    instrs.filter(|instrs| !instrs.is_empty())
+}
+
+fn instr(steps: &[Step], step: &Step) -> Option<Instr> {
+    match step {
+        Step::Enter { args, caller } if (1..=2).contains(&args.len()) => {
+            let Step::Load { ty: Type::B64, slot, .. } = steps[*caller] else { return None };
+            let args = args.iter().map(|(arg, _)| live_double(steps, *arg));
+            Some(Instr::Enter(Box::new(Entry { args: args.collect::<Option<_>>()?, caller: slot.0 })))
+        }
+        Step::Leave { operator, of, result, ty: Type::F64, to, last } if !operator.is_relative() => {
+            let (slot, to) = match (&steps[*result], to) {
+                (Step::Fresh { ty: Type::F64, slot }, Destination::Register(place)) => {
+                    (slot, To::Register(double(*place, slot.0)?.first))
+                }
+                (Step::Load { ty: Type::F64, slot, .. }, Destination::Memory(addr)) => (slot, memory(steps, addr)?),
+                _ => return None,
+            };
+            let (operator, of) = (*operator, SmallVec::from_slice(of));
+            Some(Instr::Leave(Box::new(Return { operator, of, slot: slot.0, to, last: *last })))
+        }
+        _ => None,
+    }
+}
+
+/// What a pointer that was an argument leads to.
+fn memory(steps: &[Step], addr: &Address) -> Option<To> {
+    let Address { segment: None, base: Some(base), index: None, disp } = addr else { return None };
+    let Step::Live { ty: Type::B64, slot, .. } = steps[*base] else { return None };
+    Some(To::Memory(slot.0, *disp))
+}
+
+fn live_double(steps: &[Step], value: Index) -> Option<Double> {
+    let Step::Live { place, ty: Type::F64, slot } = steps[value] else { return None };
+    double(place, slot.0)
+}
+
+fn double(place: Place, slot: u16) -> Option<Double> {
+    let first = Registers::fixed(place, 8).filter(|parts| parts.len() == 2)?.start;
+    matches!(place.reg, Reg::Vec(_)).then_some(Double { place, first, slot })
+}
+
+impl<R: Real> Running<'_, R> {
+    #[inline(always)]
+    pub fn enter(&mut self, entry: &Entry, record: &[u8]) {
+        self.thread.call.open(u64::from_le_bytes(logged(record, entry.caller as usize)));
+        for arg in &entry.args {
+            let bits = u64::from_le_bytes(logged(record, arg.slot as usize));
+            let nodes = &self.books.operations.nodes;
+            let parts = self.thread.registers.parts();
+            let term = match parts[arg.first] {
+                Part::Shadow(node) if nodes.of(node).is_double(bits) => Term::Node(node),
+                Part::None => Term::Leaf(Leaf::new(Type::F64, bits as u128, false)),
+                Part::Constant(low) if low == bits as u32 && parts[arg.first + 1].is_constant((bits >> 32) as u32) => {
+                    Term::Leaf(Leaf::new(Type::F64, bits as u128, true))
+                }
+                _ => {
+                    let stale = &mut self.books.totals.stale_shadows;
+                    let value = self.thread.registers.live(arg.place, Type::F64, bits.into(), stale, nodes);
+                    value.term_at(0, Type::F64, nodes)
+                }
+            };
+            self.thread.call.args.push(term);
+        }
+    }
+
+    #[inline(always)]
+    pub fn leave(&mut self, result: &Return, record: &[u8]) {
+        let Return { operator, ref of, slot, last, .. } = *result;
+        let native = u64::from_le_bytes(logged(record, slot as usize));
+        let value = match self.result_of_doubles(operator, of, native) {
+            Some(part) => {
+                if last {
+                    self.thread.call.close();
+                }
+                Value { bits: native.into(), parts: [part, Part::None, Part::None, Part::None] }
+            }
+            None => self.result(operator, of, native.into(), Type::F64, last),
+        };
+        match result.to {
+            To::Register(first) => {
+                self.thread.registers.parts()[first..first + 2].copy_from_slice(&value.parts[..2]);
+            }
+            To::Memory(slot, disp) => {
+                let address = u64::from_le_bytes(logged(record, slot as usize)).wrapping_add(disp);
+                let memory = &mut self.process.memory;
+                let is_shadow = matches!(value.parts[0], Part::Shadow(_));
+                if !is_shadow || !memory.store_double(address, value.parts[0]) {
+                    memory.store(address, Type::F64, &value, &self.books.operations.nodes);
+                }
+            }
+        }
+    }
+
+    /// If nothing sets the call apart.
+    #[inline(always)]
+    fn result_of_doubles(&mut self, operator: Operator, of: &[u8], native: u64) -> Option<Part> {
+        let Running { thread, process, books } = self;
+        let call = &thread.call;
+        if !call.is_open || !thread.mode.is_plain() {
+            return None;
+        }
+        let mut args = [Term::Leaf(Leaf::new(Type::F64, 0, false)); 2];
+        for (arg, number) in args.iter_mut().zip(of) {
+            *arg = *call.args.get(*number as usize)?;
+        }
+        let args = args.get(..of.len())?;
+        let Caller { at, site } = process.callers.get(call.pc, operator, || {
+            let at = books.locations.number(process.mappings.instruction(call.pc));
+            Caller { at, site: books.operations.sites.number(SiteKey { at, operator, ty: Type::F64 }) }
+        });
+        books.operations.call_of_doubles(operator, args, native, (at, site)).map(Part::Shadow)
+    }
+}
