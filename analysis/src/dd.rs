@@ -50,7 +50,7 @@ impl DoubleDouble {
 
     /// Without regard to a number that was found out later.
     #[inline(always)]
-    fn pair(&self) -> Pair {
+    fn doubles(&self) -> Pair {
         Pair::new(self.hi, self.lo, self.err)
     }
 
@@ -182,7 +182,7 @@ impl Real for DoubleDouble {
                 }
                 (Operator::Cast, [a]) => Some((*a).clone()),
                 (Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt | Operator::Fma, _) => {
-                    let pairs: SmallVec<[Pair; MAX_ARITY]> = args.iter().map(|arg| arg.pair()).collect();
+                    let pairs: SmallVec<[Pair; MAX_ARITY]> = args.iter().map(|arg| arg.doubles()).collect();
                     Pair::compute(operator, &pairs).map(DoubleDouble::from)
                 }
                 _ => functions::apply(operator, args),
@@ -234,7 +234,7 @@ impl Real for DoubleDouble {
             return true;
         }
         if to == const { Target::nearest(Type::F64) } {
-            return self.pair().is_settled_double();
+            return self.doubles().is_settled_double();
         }
         if to == const { Target::nearest(Type::F32) } {
             // Singles are far apart: the ends tell nearly always.
@@ -242,6 +242,10 @@ impl Real for DoubleDouble {
             let ends = [self.hi - far, self.hi + far];
             if far <= self.hi.abs() && !ends.into_iter().any(is_near_tie) {
                 return ends[0] as f32 == ends[1] as f32;
+            }
+            // Its sign is in doubt.
+            if self.err > 2.0 * self.hi.abs() {
+                return false;
             }
         }
         self.is_settled_otherwise(to)
@@ -349,7 +353,14 @@ impl Real for DoubleDouble {
 
     #[inline(always)]
     fn as_pair(&self) -> Option<Pair> {
-        self.is_within_doubles().then(|| self.pair())
+        self.is_within_doubles().then(|| self.doubles())
+    }
+
+    #[inline(always)]
+    fn pair(&self) -> Option<Pair> {
+        // Also if it was found out later: of what is kept so, these are digits enough.
+        let (hi, lo) = if self.lo == 0.0 { (self.hi, self.lo) } else { two_sum(self.hi, self.lo) };
+        self.is_within_doubles().then(|| Pair::new(hi, lo, self.err))
     }
 
     #[inline(always)]
@@ -378,7 +389,8 @@ impl DoubleDouble {
     /// The least and the greatest that it may be, and a little beyond: a double-double does not hold every bound.
     fn ends(&self) -> [DoubleDouble; 2] {
         let err = self.err + 4.0 * U * self.lo.abs();
-        [-err, err].map(|by| Pair::add(self.pair(), Pair::double(by)).map_or_else(|| self.clone(), DoubleDouble::from))
+        [-err, err]
+            .map(|by| Pair::add(self.doubles(), Pair::double(by)).map_or_else(|| self.clone(), DoubleDouble::from))
     }
 }
 

@@ -29,6 +29,8 @@ pub trait Plain {
     fn value(bits: u64) -> f64;
     /// The bits of the float next to a number, if they are easily had.
     fn rounded(real: Pair) -> Option<u64>;
+    /// The same in any case.
+    fn next_to(real: Pair) -> u64;
     /// How many floats away from that the truth may be, at most.
     fn doubt(real: Pair) -> u64 {
         DoubleDouble::from(real).doubt(Self::TARGET)
@@ -36,7 +38,7 @@ pub trait Plain {
 }
 
 macro_rules! plain {
-    ($float:ident, $bits:ident, $ty:expr, $rounded:expr) => {
+    ($float:ident, $bits:ident, $ty:expr, $rounded:expr, $next_to:expr) => {
         impl Plain for $float {
             const TARGET: Target = Target::nearest($ty);
 
@@ -68,12 +70,22 @@ macro_rules! plain {
             fn rounded(real: Pair) -> Option<u64> {
                 $rounded(real.hi)
             }
+
+            #[inline(always)]
+            fn next_to(real: Pair) -> u64 {
+                $next_to(real)
+            }
         }
     };
 }
 
-plain!(f64, u64, Type::F64, |hi: f64| Some(hi.to_bits()));
-plain!(f32, u32, Type::F32, |hi: f64| (!is_near_tie(hi)).then(|| (hi as f32).to_bits() as u64));
+plain!(f64, u64, Type::F64, |hi: f64| Some(hi.to_bits()), |real: Pair| real.hi.to_bits());
+plain!(f32, u32, Type::F32, |hi: f64| (!is_near_tie(hi)).then(|| (hi as f32).to_bits() as u64), |real: Pair| {
+    (real.rounded_to_odd() as f32).to_bits() as u64
+});
+
+/// The doubt of a sum that is so much larger than those of its terms: a part of it that pairs of doubles might not have.
+const HARDLY_MORE: f64 = 1.5;
 
 /// Is it one of these operations?
 pub fn is_plain(operator: Operator, from: Type, ty: Type) -> bool {
@@ -146,7 +158,7 @@ impl Lane {
 
     /// The argument that it is ready to be, if it is a node.
     #[inline(always)]
-    fn node(&self) -> Option<Handle> {
+    pub fn node(&self) -> Option<Handle> {
         match (self.slot, self.part) {
             (Slot::Node, Part::Shadow(node)) => Some(node),
             _ => None,
@@ -196,12 +208,12 @@ struct Float {
 }
 
 /// An operation that may be the common case.
-struct Operation<'a> {
-    operator: Operator,
-    args: [&'a Lane; 3],
-    native: u64,
-    at: LocationId,
-    site: usize,
+pub struct Operation<'a> {
+    pub operator: Operator,
+    pub args: [&'a Lane; 3],
+    pub native: u64,
+    pub at: LocationId,
+    pub site: usize,
 }
 
 impl<R: Real> Operations<R> {
@@ -246,9 +258,14 @@ impl<R: Real> Operations<R> {
         let native = F::apply(operator, args.map(|lane| lane.bits));
         let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
-        let mut node = self.nearly_right::<F>(&operation);
+        let mut near = None;
+        let mut node = self.nearly_right::<F>(&operation, &mut near);
         if node.is_none() {
-            node = self.as_pairs::<F>(&operation, mode);
+            node = match operator {
+                _ if !R::HAS_PAIRS => self.as_pairs::<F>(&operation, mode),
+                Operator::Add | Operator::Sub => self.lossy_sum::<F>(&operation, near, mode),
+                _ => self.lossy::<F>(&operation, mode),
+            };
         }
         let Some(node) = node else { return false };
         lanes[to as usize].set(native, Part::Shadow(node), false);
@@ -256,9 +273,10 @@ impl<R: Real> Operations<R> {
         true
     }
 
-    /// If all are nearly right, and the operation is fine beyond doubt, or the doubt one that passes. Compiled code does the same.
+    /// If all are nearly right, and the operation is fine beyond doubt, or the doubt one that passes. Compiled code does the same. If it is not,
+    /// the result may be as well known as its arguments all the same.
     #[inline(always)]
-    fn nearly_right<F: Plain>(&mut self, operation: &Operation) -> Option<Handle> {
+    fn nearly_right<F: Plain>(&mut self, operation: &Operation, near: &mut Option<Offset>) -> Option<Handle> {
         let Operation { operator, args: [a, b, c], native, at, site } = *operation;
         if !R::HAS_PAIRS || self.tolerated < offset::LOCAL {
             return None;
@@ -267,6 +285,7 @@ impl<R: Real> Operations<R> {
         let args = [a.near::<F, R>(nodes)?, b.near::<F, R>(nodes)?, c.near::<F, R>(nodes)?];
         let arithmetic = Arithmetic { native: F::value(native), is_single: F::TARGET.ty == Type::F32 };
         let done = arithmetic.apply(operator, args);
+        *near = (done.offset.err <= (args[0].offset.err + args[1].offset.err) * HARDLY_MORE).then_some(done.offset);
         let is_doubtful = !done.is_fine();
         let passes = || !self.settles || !self.has_time() && self.sites.may_pass_over_doubt(site);
         if is_doubtful && !(done.seems_fine() && passes()) {
@@ -393,15 +412,15 @@ fn repaired<'a>(operator: Operator, args: [&'a Float; 2], real: &Pair, ulps: u64
 }
 
 #[inline(always)]
-fn is_sum(operator: Operator) -> bool {
+pub fn is_sum(operator: Operator) -> bool {
     matches!(operator, Operator::Add | Operator::Sub)
 }
 
 #[inline(always)]
-fn distance<F: Plain>(a: u64, b: u64) -> u64 {
+pub fn distance<F: Plain>(a: u64, b: u64) -> u64 {
     match F::TARGET.ty {
         _ if a == b => 0,
         Type::F64 => error::ulps_of_doubles(a, b),
-        ty => error::ulps(ty, a as u128, b as u128),
+        _ => error::ulps_of_singles(a as u32, b as u32),
     }
 }

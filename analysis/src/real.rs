@@ -61,6 +61,10 @@ pub trait Real: Clone + 'static {
     const HAS_PAIRS: bool = false;
     /// The number as two doubles, if it is within their reach.
     fn as_pair(&self) -> Option<Pair>;
+    /// The same, however it is kept.
+    fn pair(&self) -> Option<Pair> {
+        self.normal().as_ref().unwrap_or(self).as_pair()
+    }
     fn is_within_pairs(&self) -> bool {
         self.as_pair().is_some()
     }

@@ -8,7 +8,7 @@ use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
 use crate::room::Room;
-use crate::sampling::{Budget, Random, Sampling};
+use crate::sampling::{Logarithms, Looks, Random, Sampling};
 use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
@@ -79,17 +79,18 @@ pub struct Candidate {
     pub kind: CauseKind,
     pub erroneous: u64,
     pub max_bits: f64,
-    pub sum_bits: f64,
+    /// The most floats that it was wrong by.
+    max_ulps: u64,
+    /// Of all executions that went wrong.
+    pub bits: Logarithms,
     pub computed: Number,
     pub correct: Number,
     /// How the CPU rounded when it first went wrong.
     pub mode: Mode,
     pub general: Generaliser,
-    /// What looking at executions has cost, and which are looked at when there is no time for all.
-    looks_at_fine: Budget,
-    looks_at_wrong: Budget,
-    fine: Random,
-    wrong: Sampling<256, 64>,
+    /// Which executions are looked at.
+    fine: Looks,
+    wrong: Looks,
 }
 
 pub struct Sites {
@@ -98,11 +99,12 @@ pub struct Sites {
     room: Room,
 }
 
-/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well, and then one for so
-/// many executions, or one execution of so many that went well if that is more.
+/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then one execution
+/// of so many that went wrong; and of those that went well a position for so many, or one execution of so many if that is more.
 const FREE: u64 = 1 << 20;
+const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
-const SELDOM: u64 = 1024;
+const ONE_FINE_IN: u64 = 1024;
 
 impl Sites {
     pub fn new(room: Room) -> Sites {
@@ -208,12 +210,8 @@ impl Sites {
         if let State::Candidate(candidate) = &mut site.state {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
             let cost = candidate.general.size();
-            let on_average = (EXECUTIONS * cost as u64).min(SELDOM);
-            let further = match candidate.looks_at_fine.spend(cost, FREE, 0) {
-                true => 1,
-                false => 1 + candidate.fine.below(2 * on_average),
-            };
-            site.tally.next = site.tally.executions + further;
+            let one_in = (EXECUTIONS * cost as u64).min(ONE_FINE_IN);
+            site.tally.next = site.tally.executions + 1 + candidate.fine.looked(cost, false, FREE, one_in);
         }
     }
 
@@ -225,30 +223,25 @@ impl Sites {
         let site = &mut self.sites[number];
         site.tally.executions += 1;
         match &mut site.state {
-            State::Candidate(candidate) => {
-                let (cost, earned) = (candidate.general.size(), site.tally.executions / EXECUTIONS);
-                let has_time = candidate.looks_at_wrong.spend(cost, FREE, earned);
-                candidate.observe(node, verdict, has_time, nodes);
-            }
+            State::Candidate(candidate) => candidate.observe(node, verdict, nodes),
             State::Good(sampled) => {
                 let mut candidate = Box::new(Candidate {
                     kind: CauseKind::Inaccurate,
                     erroneous: 0,
                     max_bits: 0.0,
-                    sum_bits: 0.0,
+                    max_ulps: 0,
+                    bits: Logarithms::default(),
                     computed: Number::from(0.0),
                     correct: Number::from(0.0),
                     mode,
                     general: Generaliser::new(Term::Node(node), nodes, &self.room),
-                    looks_at_fine: Budget::default(),
-                    looks_at_wrong: Budget::default(),
-                    fine: Random::default(),
-                    wrong: Sampling::default(),
+                    fine: Looks::default(),
+                    wrong: Looks::default(),
                 });
                 for good in site.tally.kept(sampled) {
                     candidate.general.see(Term::Node(good), None, nodes);
                 }
-                candidate.observe(node, verdict, true, nodes);
+                candidate.observe(node, verdict, nodes);
                 site.state = State::Candidate(candidate);
                 site.tally.next = 0;
             }
@@ -285,24 +278,35 @@ impl Extremes {
 }
 
 impl Candidate {
-    fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, has_time: bool, nodes: &Nodes<R>) {
-        let node = &nodes[handle];
+    #[inline(always)]
+    fn observe<R: Real>(&mut self, node: Handle, verdict: Verdict, nodes: &Nodes<R>) {
         let Verdict::Wrong(kind, ulps) = verdict else { return };
         // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
         if self.erroneous == 0 || kind == CauseKind::Inaccurate {
             self.kind = kind;
         }
-        let bits = error::bits(ulps);
         self.erroneous += 1;
-        self.sum_bits += bits;
-        let is_worst = bits > self.max_bits;
-        if is_worst {
+        self.bits.add(ulps as f64 + 1.0);
+        // One that is worse than all before is looked at in any case.
+        if self.wrong.is_due() || ulps > self.max_ulps {
+            self.look(node, ulps, nodes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look<R: Real>(&mut self, handle: Handle, ulps: u64, nodes: &Nodes<R>) {
+        let (node, bits) = (&nodes[handle], error::bits(ulps));
+        self.max_ulps = self.max_ulps.max(ulps);
+        if bits > self.max_bits {
             self.max_bits = bits;
             self.computed = node.number();
             self.correct = Number::new(node.ty, node.rounded());
         }
-        if is_worst || has_time || self.wrong.is_due() {
-            self.general.meet(Term::Node(handle), bits, nodes);
+        let is_new = self.general.meet(Term::Node(handle), bits, nodes);
+        if is_new {
+            self.fine.start_again();
         }
+        self.wrong.looked(self.general.size(), is_new, FREE, ONE_WRONG_IN);
     }
 }
