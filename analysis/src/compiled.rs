@@ -200,9 +200,11 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
     let (call, instr, program) = unsafe { (&mut *call, (*work).instr.as_ref(), &*(*work).program) };
     // SAFETY: records of the program are that long.
     let record = unsafe { std::slice::from_raw_parts(record, program.record) };
-    let instrs = instr.map_or(&program.lanes.instrs[..], std::slice::from_ref);
-    call.do_carefully(|running, lanes| {
-        instrs.iter().for_each(|instr| running.execute_with_fma(instr, program, record, lanes));
+    call.do_carefully(|running, lanes| match instr {
+        Some(instr) => running.execute_with_fma(instr, program, record, lanes),
+        None => {
+            program.lanes.instrs.iter().for_each(|instr| running.execute_with_fma(instr, program, record, lanes));
+        }
     });
 }
 

@@ -39,12 +39,12 @@ pub struct Sampling<const ALL: u64, const OF: u64> {
 
 impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
     /// Is it not due? If it is, ask again.
-    #[inline]
+    #[inline(always)]
     pub fn passes(&mut self) -> bool {
         self.skip > 0 && !self.is_due()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn is_due(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
@@ -59,21 +59,25 @@ impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
 }
 
 /// Looks at the executions of something of which they tell ever less: all at first, and half as many after each so many looks that told nothing new.
-#[derive(Default)]
 pub struct Looks {
     /// Executions to pass over before the next look.
     skip: u64,
     /// Looks since one told something new, and what all together have cost.
     quiet: u64,
     spent: u64,
+    /// After so many quiet looks there are half as many.
+    enough: u64,
     random: Random,
 }
 
-/// After so many quiet looks there are half as many; and so often at most.
-const QUIET: u64 = 512;
+/// So often at most.
 const HALVINGS: u64 = 10;
 
 impl Looks {
+    pub fn new(enough: u64) -> Looks {
+        Looks { skip: 0, quiet: 0, spent: 0, enough: enough.max(1), random: Random::default() }
+    }
+
     /// Is the next execution to be looked at? If not, it has passed.
     #[inline(always)]
     pub fn is_due(&mut self) -> bool {
@@ -88,7 +92,7 @@ impl Looks {
         self.spent += cost as u64;
         self.quiet = if is_new { 0 } else { self.quiet + 1 };
         let one_in = if self.spent > free { one_in } else { 1 };
-        let one_in = one_in.max(1 << (self.quiet / QUIET).min(HALVINGS));
+        let one_in = one_in.max(1 << (self.quiet / self.enough).min(HALVINGS));
         self.skip = if one_in == 1 { 0 } else { self.random.below(2 * one_in) };
         self.skip
     }
@@ -170,7 +174,7 @@ mod tests {
 
     #[test]
     fn looks_that_tell_nothing_new_become_fewer_and_those_that_do_many_again() {
-        let mut looks = Looks::default();
+        let mut looks = Looks::new(512);
         let mut count = |executions: u64, is_new: bool, free: u64| {
             let due = |_: &u64| looks.is_due() && (looks.looked(10, is_new, free, 64), true).1;
             (0..executions).filter(due).count()

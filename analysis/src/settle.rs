@@ -25,6 +25,7 @@ const CALL: u64 = 8;
 
 impl<R: Real> Operations<R> {
     /// Were so few operations done again that more of them do not count?
+    #[inline(always)]
     pub fn has_time(&self) -> bool {
         self.done_again < FREE + self.count / OPERATIONS
     }

@@ -105,6 +105,11 @@ const FREE: u64 = 1 << 20;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
+/// After so many looks that told nothing new there are half as many. Those at executions that went well tell of ranges only: so many positions are
+/// enough, or so many looks.
+const QUIET: u64 = 512;
+const QUIET_POSITIONS: u64 = 1 << 13;
+const QUIET_FINE: u64 = 64;
 
 impl Sites {
     pub fn new(room: Room) -> Sites {
@@ -139,14 +144,17 @@ impl Sites {
     }
 
     /// The same, if it is not: then this one has passed.
+    #[inline(always)]
     pub fn passes_over_doubt(&mut self, number: usize) -> bool {
         self.sites[number].tally.doubts.passes()
     }
 
+    #[inline(always)]
     pub fn may_pass_over_doubt(&self, number: usize) -> bool {
         self.sites[number].tally.doubts.skip > 0
     }
 
+    #[inline(always)]
     pub fn is_candidate(&self, number: usize) -> bool {
         matches!(self.sites[number].state, State::Candidate(_))
     }
@@ -216,36 +224,59 @@ impl Sites {
     }
 
     pub fn observe<R: Real>(&mut self, number: usize, node: Handle, verdict: Verdict, mode: Mode, nodes: &Nodes<R>) {
-        if let Verdict::Fine(local) = verdict {
-            let args = [0, 1].map(|number| nodes.arg(node, number).map_or(0.0, |arg| nodes.value(arg)));
-            return self.observe_fine(number, node, args, local, nodes);
+        match verdict {
+            Verdict::Fine(local) => {
+                let args = [0, 1].map(|number| nodes.arg(node, number).map_or(0.0, |arg| nodes.value(arg)));
+                self.observe_fine(number, node, args, local, nodes);
+            }
+            Verdict::Wrong(kind, ulps) => self.observe_wrong(number, node, kind, ulps, mode, nodes),
+        }
+    }
+
+    /// An execution that went wrong by so many floats.
+    #[inline(always)]
+    pub fn observe_wrong<R: Real>(
+        &mut self,
+        number: usize,
+        node: Handle,
+        kind: CauseKind,
+        ulps: u64,
+        mode: Mode,
+        nodes: &Nodes<R>,
+    ) {
+        if let State::Good(_) = &self.sites[number].state {
+            self.suspect(number, node, kind, mode, nodes);
         }
         let site = &mut self.sites[number];
         site.tally.executions += 1;
-        match &mut site.state {
-            State::Candidate(candidate) => candidate.observe(node, verdict, nodes),
-            State::Good(sampled) => {
-                let mut candidate = Box::new(Candidate {
-                    kind: CauseKind::Inaccurate,
-                    erroneous: 0,
-                    max_bits: 0.0,
-                    max_ulps: 0,
-                    bits: Logarithms::default(),
-                    computed: Number::from(0.0),
-                    correct: Number::from(0.0),
-                    mode,
-                    general: Generaliser::new(Term::Node(node), nodes, &self.room),
-                    fine: Looks::default(),
-                    wrong: Looks::default(),
-                });
-                for good in site.tally.kept(sampled) {
-                    candidate.general.see(Term::Node(good), None, nodes);
-                }
-                candidate.observe(node, verdict, nodes);
-                site.state = State::Candidate(candidate);
-                site.tally.next = 0;
-            }
+        if let State::Candidate(candidate) = &mut site.state {
+            candidate.observe(node, kind, ulps, nodes);
         }
+    }
+
+    /// It becomes a candidate.
+    #[cold]
+    fn suspect<R: Real>(&mut self, number: usize, node: Handle, kind: CauseKind, mode: Mode, nodes: &Nodes<R>) {
+        let site = &mut self.sites[number];
+        let State::Good(sampled) = &site.state else { return };
+        let mut general = Generaliser::new(Term::Node(node), nodes, &self.room);
+        for good in site.tally.kept(sampled) {
+            general.see(Term::Node(good), None, nodes);
+        }
+        site.state = State::Candidate(Box::new(Candidate {
+            kind,
+            erroneous: 0,
+            max_bits: 0.0,
+            max_ulps: 0,
+            bits: Logarithms::default(),
+            computed: Number::from(0.0),
+            correct: Number::from(0.0),
+            mode,
+            fine: Looks::new((QUIET_POSITIONS / general.size() as u64).clamp(QUIET_FINE, QUIET)),
+            wrong: Looks::new(QUIET),
+            general,
+        }));
+        site.tally.next = 0;
     }
 }
 
@@ -279,10 +310,9 @@ impl Extremes {
 
 impl Candidate {
     #[inline(always)]
-    fn observe<R: Real>(&mut self, node: Handle, verdict: Verdict, nodes: &Nodes<R>) {
-        let Verdict::Wrong(kind, ulps) = verdict else { return };
+    fn observe<R: Real>(&mut self, node: Handle, kind: CauseKind, ulps: u64, nodes: &Nodes<R>) {
         // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
-        if self.erroneous == 0 || kind == CauseKind::Inaccurate {
+        if kind == CauseKind::Inaccurate {
             self.kind = kind;
         }
         self.erroneous += 1;

@@ -33,6 +33,12 @@ impl Handle {
         self.0.get() as usize - 1
     }
 
+    /// The node that a slot keeps.
+    #[inline(always)]
+    pub fn kept_as(word: u64) -> Option<Handle> {
+        NonZeroU32::new(word as u32).map(Handle)
+    }
+
     /// Bits that say nothing about anything.
     pub fn hash(self) -> u32 {
         self.0.get().wrapping_mul(0x9e37_79b1)
@@ -211,7 +217,7 @@ impl<R: Real> Node<R> {
             }
         };
         self.kept = real.offset_from(native);
-        self.plain = Some(self.ty).filter(|_| self.kept.is_offset_from(native) && !self.is_special());
+        self.plain = if self.kept.is_offset_from(native) && !self.is_special() { Some(self.ty) } else { None };
     }
 
     /// What it stands for.
