@@ -203,13 +203,11 @@ impl<R: Real> Operations<R> {
         for other in [y, z] {
             influences = self.sets.union(influences, other.influences);
         }
-        if is_sum && !influences.is_empty() {
-            if !is_nothing_beside(real.hi, F::value(native)) {
-                // A repair is no cause of what it repairs.
-                let [from_a, from_b] =
-                    [(a, x), (b, y)].map(|(lane, arg)| self.unless_repair(lane, arg.influences, arg.native, arg.real));
-                influences = self.sets.union(from_a, from_b);
-            }
+        if is_sum && !influences.is_empty() && !is_nothing_beside(real.hi, F::value(native)) {
+            // A repair is no cause of what it repairs.
+            let from_a = self.unless_repair(a, x.influences, x.native, x.real);
+            let from_b = self.unless_repair(b, y.influences, y.native, y.real);
+            influences = self.sets.union(from_a, from_b);
         }
         if is_sum
             && (is_wrong || !influences.is_empty())
@@ -251,6 +249,6 @@ fn sum_of(operator: Operator, x: &Float, y: &Float) -> Option<Pair> {
 
 /// The argument that a sum is in the reals, if natively it is better than that.
 #[inline(always)]
-fn repaired<'a>(args: [&'a Float; 2], real: Pair, ulps: u64) -> Option<&'a Float> {
+fn repaired(args: [&Float; 2], real: Pair, ulps: u64) -> Option<&Float> {
     args.into_iter().find(|arg| ulps < arg.ulps && arg.real.hi == real.hi && arg.real.lo == real.lo)
 }

@@ -173,10 +173,8 @@ impl Lane {
         let native = F::value(self.bits);
         let Some(node) = self.node() else { return Some((Near { native, offset: Offset::NONE }, Influences::NONE)) };
         let node = &nodes[node];
-        match node.plain {
-            Some(_) => Some((Near { native, offset: node.kept.offset() }, node.influences)),
-            None => None,
-        }
+        node.plain?;
+        Some((Near { native, offset: node.kept.offset() }, node.influences))
     }
 
     /// It becomes what an operation came to that is kept as an offset.
