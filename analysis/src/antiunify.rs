@@ -80,6 +80,8 @@ pub struct Generaliser {
     /// The root comes first, and each position before its children.
     positions: Vec<Position>,
     executions: u64,
+    /// How often it became another expression.
+    changes: u64,
     worst: Sample,
     samples: Vec<Sample>,
     /// Values of all positions and bits of error, of erroneous executions and of others: to be looked at, not to be computed with.
@@ -135,6 +137,7 @@ impl Generaliser {
             is_short,
             positions,
             executions: 0,
+            changes: 0,
             worst,
             samples: Vec::new(),
             wrong: Reservoir::new(),
@@ -144,8 +147,9 @@ impl Generaliser {
         }
     }
 
-    /// Generalises to an execution with so many bits of error.
-    pub fn meet<R: Real>(&mut self, root: Term, bits: f64, nodes: &Nodes<R>) {
+    /// Generalises to an execution with so many bits of error. Is it another expression now?
+    pub fn meet<R: Real>(&mut self, root: Term, bits: f64, nodes: &Nodes<R>) -> bool {
+        let before = self.changes;
         self.executions += 1;
         if self.executions <= EARLY || self.executions.is_power_of_two() {
             self.find_carried(0, root, root, nodes);
@@ -173,6 +177,7 @@ impl Generaliser {
                 self.worst = sample;
             }
         }
+        self.changes != before
     }
 
     /// Is there room for one more execution, with so many bytes for each position? If so it is taken.
@@ -218,6 +223,7 @@ impl Generaliser {
     fn find_carried<R: Real>(&mut self, at: usize, term: Term, root: Term, nodes: &Nodes<R>) {
         let Term::Node(node) = term else { return };
         if at != 0 && is_carried(node, root, nodes) {
+            self.changes += !self.positions[at].carried as u64;
             self.positions[at].carried = true;
             return;
         }
@@ -246,10 +252,14 @@ impl Generaliser {
         };
         self.current[at] = value;
         if !matches {
+            self.changes += 1;
             self.make_variable(at);
         }
         let place = shown.map(|node| nodes[node].at);
-        self.positions[at].place = place.filter(|place| self.positions[at].place == Some(*place));
+        if self.positions[at].place.is_some() && self.positions[at].place != place {
+            self.changes += 1;
+            self.positions[at].place = None;
+        }
         for (i, arg) in shown.into_iter().flat_map(|node| nodes.args(node)).enumerate() {
             self.meet_at(self.positions[at].children[i], nodes.shown(arg), nodes);
         }
@@ -287,6 +297,7 @@ impl Generaliser {
         if self.positions.iter().zip(&self.current).all(|(position, value)| stands(position, value)) {
             return;
         }
+        self.changes += 1;
         let old: Vec<usize> = self.positions.iter().map(|position| position.class).collect();
         for at in 0..self.positions.len() {
             let earlier = (0..at).find(|earlier| {

@@ -6,6 +6,7 @@
 
 use crate::location::LocationId;
 use crate::operation::Operations;
+use crate::pair::Pair;
 use crate::real::Real;
 use crate::trace::{Args, Handle, Term};
 use fpgrind_ir::{MAX_ARITY, Operator};
@@ -29,7 +30,23 @@ const LEVELS: usize = 6;
 /// What was found of the operations at each place. After so many looks, each of which takes long, one that made compensating terms now and
 /// then is taken to make them where its result is nothing; a few are looked at still.
 #[derive(Default)]
-pub struct Compensations(FxHashMap<(LocationId, Operator), Found>);
+pub struct Compensations {
+    /// By the numbers of the places: of the operator that was the first there, which mostly is the only one.
+    first: Vec<Option<(Operator, Found)>>,
+    others: FxHashMap<(LocationId, Operator), Found>,
+}
+
+impl Compensations {
+    #[inline(always)]
+    fn at(&mut self, at: LocationId, operator: Operator) -> &mut Found {
+        let number = at.0 as usize;
+        if self.first.len() <= number {
+            self.first.resize(number + 1, None);
+        }
+        let (first, found) = self.first[number].get_or_insert((operator, Found::default()));
+        if *first == operator { found } else { self.others.entry((at, operator)).or_default() }
+    }
+}
 
 #[derive(Clone, Copy, Default)]
 struct Found {
@@ -57,17 +74,37 @@ impl<R: Real> Operations<R> {
         if self.nodes.value(term) == 0.0 || !self.is_nothing(term) {
             return false;
         }
-        let place = (self.nodes[node].at, self.nodes[node].operator);
-        let mut found = self.compensations.0.get(&place).copied().unwrap_or_default();
+        self.compensates(node)
+    }
+
+    /// Does one that is nothing in the reals, but not natively, repair a rounding?
+    #[inline]
+    fn compensates(&mut self, node: Handle) -> bool {
+        let found = self.compensations.at(self.nodes[node].at, self.nodes[node].operator);
         found.asked = found.asked.wrapping_add(1);
-        let is_one = found.is_sure().unwrap_or_else(|| {
-            let is_one = Search { operations: self, left: ALL }.compensates(term, LEVELS);
-            found.looked_at = found.looked_at.saturating_add(1);
-            found.compensating = found.compensating.saturating_add(is_one as u32);
-            is_one
-        });
-        self.compensations.0.insert(place, found);
+        match found.is_sure() {
+            Some(is_one) => is_one,
+            None => self.look_for_compensation(node),
+        }
+    }
+
+    #[cold]
+    fn look_for_compensation(&mut self, node: Handle) -> bool {
+        let is_one = Search { operations: self, left: ALL }.compensates(Term::Node(node), LEVELS);
+        let found = self.compensations.at(self.nodes[node].at, self.nodes[node].operator);
+        found.looked_at = found.looked_at.saturating_add(1);
+        found.compensating = found.compensating.saturating_add(is_one as u32);
         is_one
+    }
+
+    /// Does it make no difference whether a node is added that is this in the reals?
+    #[inline]
+    pub fn node_is_repair(&mut self, node: Handle, native: f64, real: Pair) -> bool {
+        if native == 0.0 || self.nodes[node].has_beside() {
+            return self.is_repair(Term::Node(node));
+        }
+        let is_nothing = is_nothing_beside(real.hi, native) || !real.differs_from_zero();
+        is_nothing && self.compensates(node)
     }
 
     /// Does it make no difference in the reals whether it is added?

@@ -50,7 +50,7 @@ impl DoubleDouble {
 
     /// Without regard to a number that was found out later.
     #[inline(always)]
-    fn pair(&self) -> Pair {
+    fn doubles(&self) -> Pair {
         Pair::new(self.hi, self.lo, self.err)
     }
 
@@ -153,7 +153,7 @@ impl DoubleDouble {
 
 #[inline(always)]
 fn pairs(of: &[&DoubleDouble]) -> SmallVec<[Pair; MAX_ARITY]> {
-    of.iter().map(|real| real.pair()).collect()
+    of.iter().map(|real| real.doubles()).collect()
 }
 
 impl From<Pair> for DoubleDouble {
@@ -238,7 +238,7 @@ impl Real for DoubleDouble {
             return true;
         }
         if to == const { Target::nearest(Type::F64) } {
-            return self.pair().is_settled_double();
+            return self.doubles().is_settled_double();
         }
         if to == const { Target::nearest(Type::F32) } {
             // Singles are far apart: the ends tell nearly always.
@@ -246,6 +246,10 @@ impl Real for DoubleDouble {
             let ends = [self.hi - far, self.hi + far];
             if far <= self.hi.abs() && !ends.into_iter().any(is_near_tie) {
                 return ends[0] as f32 == ends[1] as f32;
+            }
+            // Its sign is in doubt.
+            if self.err > 2.0 * self.hi.abs() {
+                return false;
             }
         }
         self.is_settled_otherwise(to)
@@ -266,7 +270,7 @@ impl Real for DoubleDouble {
 
     fn sway(operator: Operator, args: &[&Self], others: &[f64], result: &Self, to: Target) -> Option<u64> {
         let is_known = result.is_within_doubles() && args.iter().all(|arg| arg.is_within_doubles());
-        if is_known { functions::sway(operator, &pairs(args), others, result.pair(), to) } else { None }
+        if is_known { functions::sway(operator, &pairs(args), others, result.doubles(), to) } else { None }
     }
 
     #[inline(always)]
@@ -351,7 +355,7 @@ impl Real for DoubleDouble {
 
     #[inline(always)]
     fn as_pair(&self) -> Option<Pair> {
-        self.is_within_doubles().then(|| self.pair())
+        self.is_within_doubles().then(|| self.doubles())
     }
 
     #[inline(always)]
@@ -380,7 +384,8 @@ impl DoubleDouble {
     /// The least and the greatest that it may be, and a little beyond: a double-double does not hold every bound.
     fn ends(&self) -> [DoubleDouble; 2] {
         let err = self.err + 4.0 * U * self.lo.abs();
-        [-err, err].map(|by| Pair::add(self.pair(), Pair::double(by)).map_or_else(|| self.clone(), DoubleDouble::from))
+        [-err, err]
+            .map(|by| Pair::add(self.doubles(), Pair::double(by)).map_or_else(|| self.clone(), DoubleDouble::from))
     }
 }
 

@@ -222,6 +222,14 @@ impl<R: Real> Running<'_, R> {
     /// The same, for compiled code.
     pub fn execute_with_fma(&mut self, instr: &Instr, program: &Program, record: &[u8], lanes: &mut [Lane]) {
         #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+        fn doubles<R: Real>(running: &mut Running<'_, R>, plain: &Plain, lanes: &mut [Lane]) {
+            running.plain::<f64>(plain, lanes);
+        }
+        #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+        fn singles<R: Real>(running: &mut Running<'_, R>, plain: &Plain, lanes: &mut [Lane]) {
+            running.plain::<f32>(plain, lanes);
+        }
+        #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
         fn execute<R: Real>(
             running: &mut Running<'_, R>,
             instr: &Instr,
@@ -232,7 +240,14 @@ impl<R: Real> Running<'_, R> {
             running.execute(instr, program, record, lanes);
         }
         // SAFETY: there is no compiled code where the CPU does not have it.
-        unsafe { execute(self, instr, program, record, lanes) };
+        unsafe {
+            match instr {
+                // Most come here because they lose digits.
+                Instr::Doubles(plain) => doubles(self, plain, lanes),
+                Instr::Singles(plain) => singles(self, plain, lanes),
+                _ => execute(self, instr, program, record, lanes),
+            }
+        }
     }
 
     #[inline(always)]

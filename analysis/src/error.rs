@@ -39,6 +39,16 @@ pub fn ulps_of_doubles(native: u64, correct: u64) -> u64 {
     place(native).abs_diff(place(correct))
 }
 
+/// And of singles.
+#[inline(always)]
+pub fn ulps_of_singles(native: u32, correct: u32) -> u64 {
+    if f32::from_bits(native).is_nan() || f32::from_bits(correct).is_nan() {
+        return u32::MAX as u64;
+    }
+    let place = |bits: u32| if bits >> 31 == 1 { -((bits & !(1 << 31)) as i64) } else { bits as i64 };
+    place(native).abs_diff(place(correct))
+}
+
 /// The same in steps of what was rounded to: with fewer digits they are larger. A part of a step counts as one.
 pub fn ulps_of(target: Target, native: u128, correct: u128) -> u64 {
     let ulps = ulps(target.ty, native, correct);

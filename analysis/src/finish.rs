@@ -96,7 +96,7 @@ fn cause(
         executions: site.tally.executions,
         erroneous: candidate.erroneous,
         max_bits: candidate.max_bits,
-        average_bits: candidate.sum_bits / candidate.erroneous.max(1) as f64,
+        average_bits: candidate.bits.sum() / candidate.erroneous.max(1) as f64,
         computed: candidate.computed,
         correct: candidate.correct,
         reproduced_bits: candidate.general.reproduced_bits::<Mpfr>(precision, candidate.mode),

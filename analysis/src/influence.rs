@@ -23,6 +23,7 @@ pub struct Sets {
     unions: FxHashMap<(Influences, Influences), Influences>,
     /// Unions that were asked for last, for those in a hurry.
     pub recent: [Union; RECENT],
+    recently_extended: [(Influences, u32, Influences); RECENT],
     extended: FxHashMap<(Influences, u32), Influences>,
     /// Bytes that they take, and may take.
     bytes: usize,
@@ -54,6 +55,8 @@ impl Sets {
             numbers: FxHashMap::from_iter([(empty, Influences::NONE)]),
             unions: FxHashMap::default(),
             recent: [Union::default(); RECENT],
+            // No candidate has that number.
+            recently_extended: [(Influences::NONE, u32::MAX, Influences::NONE); RECENT],
             extended: FxHashMap::default(),
             bytes: 0,
             most,
@@ -66,7 +69,19 @@ impl Sets {
     }
 
     /// The set with one more member.
+    #[inline(always)]
     pub fn with(&mut self, set: Influences, candidate: u32) -> Influences {
+        let recent = self.recently_extended[(FIRST * set.0 as usize + candidate as usize) % RECENT];
+        if recent.0 == set && recent.1 == candidate { recent.2 } else { self.extend(set, candidate) }
+    }
+
+    fn extend(&mut self, set: Influences, candidate: u32) -> Influences {
+        let extended = self.find_extended(set, candidate);
+        self.recently_extended[(FIRST * set.0 as usize + candidate as usize) % RECENT] = (set, candidate, extended);
+        extended
+    }
+
+    fn find_extended(&mut self, set: Influences, candidate: u32) -> Influences {
         if let Some(extended) = self.extended.get(&(set, candidate)) {
             return *extended;
         }

@@ -38,6 +38,7 @@ mod lanes;
 mod leaf;
 mod location;
 pub mod log;
+mod lossy;
 mod magic;
 mod memory;
 mod mode;

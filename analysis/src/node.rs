@@ -10,6 +10,7 @@ use crate::magic;
 use crate::mode::Target;
 use crate::number::Number;
 use crate::offset::{Near, Offset};
+use crate::pair::Pair;
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use std::borrow::Cow;
@@ -214,6 +215,15 @@ impl<'a, R: Real> View<'a, R> {
     /// Is that known to the last digit?
     pub fn is_exact(&self) -> bool {
         self.beside.map_or_else(|| self.node.near.offset.err == 0.0, |beside| beside.real.is_exact())
+    }
+
+    /// The number as two doubles, if it is within their reach. If it was found out later, what is near has digits enough.
+    #[inline(always)]
+    pub fn pair(&self) -> Option<Pair> {
+        match (self.node.kept, self.beside) {
+            (Kept::Beside, Some(beside)) => beside.real.as_pair(),
+            _ => Some(self.node.near.offset.pair(self.node.near.native)),
+        }
     }
 
     /// Can doubles stand for it?

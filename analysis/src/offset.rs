@@ -7,7 +7,7 @@
 //!
 //! Compiled code does the same, in the same order (`compiled/arithmetic.rs`).
 
-use crate::pair::{U, two_sum};
+use crate::pair::{Pair, U, two_sum};
 use fpgrind_ir::Operator;
 
 /// The real is the native value plus `by`, to within `err`.
@@ -74,6 +74,13 @@ impl Done {
 
 impl Offset {
     pub const NONE: Offset = Offset { by: 0.0, err: 0.0 };
+
+    /// The number, beside the native value.
+    #[inline(always)]
+    pub fn pair(self, native: f64) -> Pair {
+        let (hi, lo) = if self.by == 0.0 { (native, self.by) } else { two_sum(native, self.by) };
+        Pair::new(hi, lo, self.err)
+    }
 
     #[inline(always)]
     fn is_nothing(&self) -> bool {

@@ -113,6 +113,7 @@ impl<R: Real> Operations<R> {
         self.precision
     }
 
+    #[inline(always)]
     pub fn is_error(&self, ulps: u64) -> bool {
         ulps > self.tolerated
     }

@@ -84,6 +84,22 @@ impl Pair {
         Pair::new(-self.hi, -self.lo, self.err)
     }
 
+    /// Is it not zero, beyond doubt?
+    #[inline(always)]
+    pub fn differs_from_zero(self) -> bool {
+        self.err == 0.0 || (self.hi + self.lo).abs() > 2.0 * self.err + 4.0 * U * self.lo.abs()
+    }
+
+    /// The first double, or the one on the other side of the number if that is odd and the first is not: rounded to fewer digits, it is what the number is.
+    #[inline(always)]
+    pub fn rounded_to_odd(self) -> f64 {
+        let bits = self.hi.to_bits();
+        let is_below = self.lo.is_sign_negative() != self.hi.is_sign_negative();
+        let other = if is_below { bits.wrapping_sub(1) } else { bits | 1 };
+        let is_it = bits & 1 == 1 || self.lo == 0.0 || self.hi == 0.0;
+        if is_it { self.hi } else { f64::from_bits(other) }
+    }
+
     #[inline(always)]
     pub fn add(a: Pair, b: Pair) -> Option<Pair> {
         let (sum, rest) = two_sum(a.hi, b.hi);

@@ -28,16 +28,21 @@ pub trait Plain {
     fn apply(operator: Operator, args: [u64; 3]) -> u64;
     fn is_nan(bits: u64) -> bool;
     fn value(bits: u64) -> f64;
+    /// Those of a lane that begin with it.
+    fn bits(lane: u64) -> u64;
     /// The bits of the float next to a number, if they are easily had.
     fn rounded(real: Pair) -> Option<u64>;
+    /// The same in any case.
+    fn next_to(real: Pair) -> u64;
     /// How many floats away from that the truth may be, at most.
+    #[inline(always)]
     fn doubt(real: Pair) -> u64 {
         DoubleDouble::from(real).doubt(Self::TARGET)
     }
 }
 
 macro_rules! plain {
-    ($float:ident, $bits:ident, $ty:expr, $rounded:expr) => {
+    ($float:ident, $bits:ident, $ty:expr, $rounded:expr, $next_to:expr) => {
         impl Plain for $float {
             const TARGET: Target = Target::nearest($ty);
 
@@ -66,15 +71,27 @@ macro_rules! plain {
             }
 
             #[inline(always)]
+            fn bits(lane: u64) -> u64 {
+                lane as $bits as u64
+            }
+
+            #[inline(always)]
             fn rounded(real: Pair) -> Option<u64> {
                 $rounded(real.hi)
+            }
+
+            #[inline(always)]
+            fn next_to(real: Pair) -> u64 {
+                $next_to(real)
             }
         }
     };
 }
 
-plain!(f64, u64, Type::F64, |hi: f64| Some(hi.to_bits()));
-plain!(f32, u32, Type::F32, |hi: f64| (!is_near_tie(hi)).then(|| (hi as f32).to_bits() as u64));
+plain!(f64, u64, Type::F64, |hi: f64| Some(hi.to_bits()), |real: Pair| real.hi.to_bits());
+plain!(f32, u32, Type::F32, |hi: f64| (!is_near_tie(hi)).then(|| (hi as f32).to_bits() as u64), |real: Pair| {
+    (real.rounded_to_odd() as f32).to_bits() as u64
+});
 
 /// Is it one of these operations?
 pub fn is_plain(operator: Operator, from: Type, ty: Type) -> bool {
@@ -133,21 +150,17 @@ impl Lane {
 
     /// Nodes have been moved. The lane may be one that an earlier block has left, whose node is gone.
     pub fn point_again<R: Real>(&mut self, nodes: &Nodes<R>) {
-        if let Some(handle) = self.kept_node().filter(|handle| nodes.has(*handle)) {
+        if let Some(handle) = self.node().filter(|handle| nodes.has(*handle)) {
             self.point_to(handle, nodes);
         }
     }
 
     /// What compiled code leaves out of a lane with a node. All else that it fills, it fills whole.
     pub fn unfold<R: Real>(&mut self, nodes: &Nodes<R>) {
-        if let Some(handle) = self.kept_node() {
+        if let Some(handle) = self.node() {
             self.set(nodes.of(handle).bits() as u64, Part::Shadow(handle), false);
             self.prepare_node(handle, nodes);
         }
-    }
-
-    fn kept_node(&self) -> Option<Handle> {
-        Handle::of_arg(self.slot, self.word)
     }
 
     #[inline(always)]
@@ -157,21 +170,26 @@ impl Lane {
 
     /// The argument that it is ready to be, if it is a node.
     #[inline(always)]
-    fn node(&self) -> Option<Handle> {
-        match (self.slot, self.part) {
-            (Slot::NODE, Part::Shadow(node)) => Some(node),
-            _ => None,
-        }
+    pub fn node(&self) -> Option<Handle> {
+        Handle::of_arg(self.slot, self.word)
     }
 
-    /// The argument that it is ready to be, if it is kept as an offset.
+    /// The argument that it is ready to be, if it is kept as an offset, and what it is under the influence of.
     #[inline(always)]
-    fn near<F: Plain, R: Real>(&self, nodes: &Nodes<R>) -> Option<Near> {
+    fn near<F: Plain, R: Real>(&self, nodes: &Nodes<R>) -> Option<(Near, Influences)> {
         let native = F::value(self.bits);
-        match self.node() {
-            None => Some(Near { native, offset: Offset::NONE }),
-            Some(node) => Some(nodes[node].near).filter(|_| nodes[node].is_plain()),
-        }
+        let Some(node) = self.node() else { return Some((Near { native, offset: Offset::NONE }, Influences::NONE)) };
+        let node = &nodes[node];
+        node.is_plain().then_some((node.near, node.influences))
+    }
+
+    /// It becomes what an operation came to that is kept as an offset.
+    #[inline(always)]
+    fn become_near<R: Real>(&mut self, native: u64, handle: Handle, nodes: &Nodes<R>) {
+        self.set(native, Part::Shadow(handle), false);
+        self.is_plain = true;
+        self.facts = (&raw const nodes[handle]).cast();
+        (self.slot, self.word) = handle.as_arg();
     }
 
     /// The argument that it is ready to be.
@@ -217,12 +235,19 @@ struct Float {
 }
 
 /// An operation that may be the common case.
-struct Operation<'a> {
-    operator: Operator,
-    args: [&'a Lane; 3],
-    native: u64,
-    at: LocationId,
-    site: usize,
+pub struct Operation<'a> {
+    pub operator: Operator,
+    pub args: [&'a Lane; 3],
+    pub native: u64,
+    pub at: LocationId,
+    pub site: usize,
+}
+
+/// What is known of arguments that are nearly right, and of the result.
+pub struct Known {
+    pub args: [Near; 2],
+    pub influences: [Influences; 2],
+    pub result: Offset,
 }
 
 impl<R: Real> Operations<R> {
@@ -267,37 +292,56 @@ impl<R: Real> Operations<R> {
         let native = F::apply(operator, args.map(|lane| lane.bits));
         let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
-        let mut node = self.nearly_right::<F>(&operation);
-        if node.is_none() {
-            node = self.as_pairs::<F>(&operation, mode);
+        let mut known = None;
+        let mut near = self.nearly_right::<F>(&operation, &mut known);
+        if is_sum(operator)
+            && near.is_none()
+            && let Some(known) = known
+            && known.is_enough()
+        {
+            near = self.near_sum::<F>(&operation, &known, mode);
+            if near.is_none() {
+                return false;
+            }
         }
+        if let Some(node) = near {
+            lanes[to as usize].become_near(native, node, &self.nodes);
+            return true;
+        }
+        let node = match operator {
+            _ if !R::HAS_PAIRS => self.as_pairs::<F>(&operation, mode),
+            Operator::Add | Operator::Sub => self.sum_of_pairs::<F>(&operation, mode),
+            _ => self.lossy::<F>(&operation, mode),
+        };
         let Some(node) = node else { return false };
         lanes[to as usize].set(native, Part::Shadow(node), false);
         lanes[to as usize].prepare_node(node, &self.nodes);
         true
     }
 
-    /// If all are nearly right, and the operation is fine beyond doubt, or the doubt one that passes. Compiled code does the same.
+    /// If all are nearly right, and the operation is fine beyond doubt, or the doubt one that passes. Compiled code does the same. If it is
+    /// not, what was found out is of use all the same.
     #[inline(always)]
-    fn nearly_right<F: Plain>(&mut self, operation: &Operation) -> Option<Handle> {
+    fn nearly_right<F: Plain>(&mut self, operation: &Operation, known: &mut Option<Known>) -> Option<Handle> {
         let Operation { operator, args: [a, b, c], native, at, site } = *operation;
         if !R::HAS_PAIRS || self.tolerated < offset::LOCAL {
             return None;
         }
         let nodes = &self.nodes;
-        let args = [a.near::<F, R>(nodes)?, b.near::<F, R>(nodes)?, c.near::<F, R>(nodes)?];
+        let ((x, of_x), (y, of_y), (z, of_z)) =
+            (a.near::<F, R>(nodes)?, b.near::<F, R>(nodes)?, c.near::<F, R>(nodes)?);
+        let args = [x, y, z];
         let arithmetic = Arithmetic { native: F::value(native), is_single: F::TARGET.ty == Type::F32 };
         let done = arithmetic.apply(operator, args);
+        *known = Some(Known { args: [x, y], influences: [of_x, of_y], result: done.offset });
         let is_doubtful = !done.is_fine();
-        let passes = || !self.settles || !self.has_time() && self.sites.may_pass_over_doubt(site);
-        if is_doubtful && !(done.seems_fine() && passes()) {
+        if is_doubtful
+            && !(done.seems_fine() && (!self.settles || !self.has_time() && self.sites.may_pass_over_doubt(site)))
+        {
             return None;
         }
-        let of = |lane: &Lane| lane.node().map_or(Influences::NONE, |node| self.nodes[node].influences);
-        let mut influences = of(a);
-        for other in [of(b), of(c)] {
-            influences = self.sets.union(influences, other);
-        }
+        let influences = self.sets.union(of_x, of_y);
+        let influences = self.sets.union(influences, of_z);
         let may_repair = |arg: &Near| {
             let real = arg.real();
             real == done.real || arg.native == 0.0 || real.abs() <= arg.native.abs() * REPAIR
@@ -418,15 +462,15 @@ fn repaired<'a>(operator: Operator, args: [&'a Float; 2], real: &Pair, ulps: u64
 }
 
 #[inline(always)]
-fn is_sum(operator: Operator) -> bool {
+pub fn is_sum(operator: Operator) -> bool {
     matches!(operator, Operator::Add | Operator::Sub)
 }
 
 #[inline(always)]
-fn distance<F: Plain>(a: u64, b: u64) -> u64 {
+pub fn distance<F: Plain>(a: u64, b: u64) -> u64 {
     match F::TARGET.ty {
         _ if a == b => 0,
         Type::F64 => error::ulps_of_doubles(a, b),
-        ty => error::ulps(ty, a as u128, b as u128),
+        _ => error::ulps_of_singles(a as u32, b as u32),
     }
 }

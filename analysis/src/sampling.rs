@@ -39,12 +39,12 @@ pub struct Sampling<const ALL: u64, const OF: u64> {
 
 impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
     /// Is it not due? If it is, ask again.
-    #[inline]
+    #[inline(always)]
     pub fn passes(&mut self) -> bool {
         self.skip > 0 && !self.is_due()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn is_due(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
@@ -55,6 +55,78 @@ impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
             self.skip = self.random.below(2 * OF);
         }
         true
+    }
+}
+
+/// Looks at the executions of something of which they tell ever less: all at first, and half as many after each so many looks that told nothing new.
+pub struct Looks {
+    /// Executions to pass over before the next look.
+    skip: u64,
+    /// Looks since one told something new, and what all together have cost.
+    quiet: u64,
+    spent: u64,
+    /// After so many quiet looks there are half as many.
+    enough: u64,
+    random: Random,
+}
+
+/// So often at most.
+const HALVINGS: u64 = 10;
+
+impl Looks {
+    pub fn new(enough: u64) -> Looks {
+        Looks { skip: 0, quiet: 0, spent: 0, enough: enough.max(1), random: Random::default() }
+    }
+
+    /// Is the next execution to be looked at? If not, it has passed.
+    #[inline(always)]
+    pub fn is_due(&mut self) -> bool {
+        let is_due = self.skip == 0;
+        self.skip -= !is_due as u64;
+        is_due
+    }
+
+    /// A look that cost so much, and whether it told something new; where so much was spent that looks must be few, one for so many executions.
+    /// How many executions are passed over from here.
+    pub fn looked(&mut self, cost: usize, is_new: bool, free: u64, one_in: u64) -> u64 {
+        self.spent += cost as u64;
+        self.quiet = if is_new { 0 } else { self.quiet + 1 };
+        let one_in = if self.spent > free { one_in } else { 1 };
+        let one_in = one_in.max(1 << (self.quiet / self.enough).min(HALVINGS));
+        self.skip = if one_in == 1 { 0 } else { self.random.below(2 * one_in) };
+        self.skip
+    }
+
+    /// What is looked at has become something else.
+    pub fn start_again(&mut self) {
+        self.quiet = 0;
+    }
+}
+
+/// A sum of logarithms to base two, as the logarithm of a product: that takes a multiplication for each.
+pub struct Logarithms {
+    significand: f64,
+    exponent: u64,
+}
+
+impl Default for Logarithms {
+    fn default() -> Logarithms {
+        Logarithms { significand: 1.0, exponent: 0 }
+    }
+}
+
+impl Logarithms {
+    /// One more, of a number that is one or more.
+    #[inline(always)]
+    pub fn add(&mut self, number: f64) {
+        const ONE: u64 = 1.0f64.to_bits();
+        let product = (self.significand * number).to_bits();
+        self.exponent += (product >> 52) - (ONE >> 52);
+        self.significand = f64::from_bits(product << 12 >> 12 | ONE);
+    }
+
+    pub fn sum(&self) -> f64 {
+        self.exponent as f64 + self.significand.log2()
     }
 }
 
@@ -98,6 +170,32 @@ mod tests {
         (0..64_000).for_each(|number| reservoir.offer(number < 40, || number));
         let early = reservoir.chosen.iter().filter(|number| **number < 32_000).count();
         assert!(reservoir.chosen.len() == 40 && (10..=30).contains(&early), "{:?}", reservoir.chosen);
+    }
+
+    #[test]
+    fn looks_that_tell_nothing_new_become_fewer_and_those_that_do_many_again() {
+        let mut looks = Looks::new(512);
+        let mut count = |executions: u64, is_new: bool, free: u64| {
+            let due = |_: &u64| looks.is_due() && (looks.looked(10, is_new, free, 64), true).1;
+            (0..executions).filter(due).count()
+        };
+        assert_eq!(count(512, false, u64::MAX), 512);
+        assert!((400..600).contains(&count(1024, false, u64::MAX)));
+        count(1 << 20, false, u64::MAX);
+        assert!((50..200).contains(&count(100_000, false, u64::MAX)));
+        count(5_000, true, u64::MAX);
+        assert_eq!(count(100, true, u64::MAX), 100);
+        assert!((10..30).contains(&count(1280, true, 0)));
+    }
+
+    #[test]
+    fn logarithms_add_up() {
+        let (mut logarithms, mut sum) = (Logarithms::default(), 0.0);
+        for ulps in [0, 1, 31, 1 << 40, u64::MAX, 12345] {
+            logarithms.add(ulps as f64 + 1.0);
+            sum += (ulps as f64 + 1.0).log2();
+        }
+        assert!((logarithms.sum() - sum).abs() < 1e-12);
     }
 
     #[test]

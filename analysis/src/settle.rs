@@ -10,6 +10,7 @@ use crate::trace::{Args, Handle, Term};
 use fpgrind_ir::{MAX_ARITY, Operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Operations that are done again, at most: those nearest to the result; and more if that was not enough and there is time. Further away, what is known of
@@ -24,6 +25,7 @@ const CALL: u64 = 8;
 
 impl<R: Real> Operations<R> {
     /// Were so few operations done again that more of them do not count?
+    #[inline(always)]
     pub fn has_time(&self) -> bool {
         self.done_again < FREE + self.count / OPERATIONS
     }
@@ -50,7 +52,7 @@ impl<R: Real> Operations<R> {
             if is_settled || near.nodes.len() < most || most == MOST[MOST.len() - 1] || !self.has_time() {
                 self.unsettled += !is_settled as u64;
                 // What was found out is kept: the next doubt may be about something near.
-                for (node, value) in seems.values {
+                for (node, value) in near.nodes.into_iter().zip(seems.values) {
                     let real = R::settled(value);
                     let ulps = match (self.nodes.is_exact(node), self.nodes.of(node).target()) {
                         // As wrong as its argument, in another format perhaps.
@@ -93,28 +95,29 @@ impl<R: Real> Operations<R> {
                 stack.extend(self.nodes.args(node).filter_map(|arg| Some((inexact(arg)?, false))));
             }
         }
-        Near { nodes, is_whole }
+        let places = nodes.iter().enumerate().map(|(place, node)| (*node, place)).collect();
+        Near { nodes, places, is_whole }
     }
 
     /// Does them again, with what `known` says of the values that they rest on.
     fn again(&self, operator: Operator, args: &[Term], near: &Near, known: fn(&R, Handle, u32) -> Mpfr) -> Again {
-        let mut values = FxHashMap::default();
-        let apply = |values: &FxHashMap<Handle, Mpfr>, operator, args: &[Term]| {
+        let mut values: Vec<Mpfr> = Vec::with_capacity(near.nodes.len());
+        let apply = |values: &[Mpfr], operator, args: &[Term]| {
             let value = |arg: &Term| match arg {
-                Term::Leaf(leaf) => Mpfr::exactly(self.precision(), Number::new(leaf.ty, leaf.bits())),
-                Term::Node(node) => match values.get(node) {
-                    Some(value) => value.clone(),
-                    None => known(&self.nodes.of(*node).real(), *node, self.precision()),
+                Term::Leaf(leaf) => Cow::Owned(Mpfr::exactly(self.precision(), Number::new(leaf.ty, leaf.bits()))),
+                Term::Node(node) => match near.places.get(node).and_then(|place| values.get(*place)) {
+                    Some(value) => Cow::Borrowed(value),
+                    None => Cow::Owned(known(&self.nodes.of(*node).real(), *node, self.precision())),
                 },
             };
-            let args: SmallVec<[Mpfr; 2]> = args.iter().map(value).collect();
-            Mpfr::apply(operator, &args.iter().collect::<SmallVec<[&Mpfr; MAX_ARITY]>>())
+            let args: SmallVec<[Cow<Mpfr>; MAX_ARITY]> = args.iter().map(value).collect();
+            Mpfr::apply(operator, &args.iter().map(|arg| &**arg).collect::<SmallVec<[&Mpfr; MAX_ARITY]>>())
         };
         for node in &near.nodes {
             let args: Args = self.nodes.args(*node).collect();
             let operation = in_reals(self.nodes[*node].operator, self.nodes.of(*node).target().direction);
             let value = apply(&values, operation, &args);
-            values.insert(*node, value);
+            values.push(value);
         }
         let result = apply(&values, operator, args);
         Again { values, result }
@@ -123,11 +126,14 @@ impl<R: Real> Operations<R> {
 
 struct Near {
     nodes: Vec<Handle>,
+    /// Where they are among them.
+    places: FxHashMap<Handle, usize>,
     /// All that they rest on is exact.
     is_whole: bool,
 }
 
 struct Again {
-    values: FxHashMap<Handle, Mpfr>,
+    /// Of all that were done again, in their order.
+    values: Vec<Mpfr>,
     result: Mpfr,
 }

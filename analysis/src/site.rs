@@ -8,7 +8,7 @@ use crate::mode::Mode;
 use crate::number::Number;
 use crate::real::Real;
 use crate::room::Room;
-use crate::sampling::{Budget, Random, Sampling};
+use crate::sampling::{Logarithms, Looks, Random, Sampling};
 use crate::trace::{Handle, Nodes, Term};
 use fpgrind_ir::{Operator, Type};
 use rustc_hash::FxHashMap;
@@ -79,17 +79,18 @@ pub struct Candidate {
     pub kind: CauseKind,
     pub erroneous: u64,
     pub max_bits: f64,
-    pub sum_bits: f64,
+    /// The most floats that it was wrong by.
+    max_ulps: u64,
+    /// Of all executions that went wrong.
+    pub bits: Logarithms,
     pub computed: Number,
     pub correct: Number,
     /// How the CPU rounded when it first went wrong.
     pub mode: Mode,
     pub general: Generaliser,
-    /// What looking at executions has cost, and which are looked at when there is no time for all.
-    looks_at_fine: Budget,
-    looks_at_wrong: Budget,
-    fine: Random,
-    wrong: Sampling<256, 64>,
+    /// Which executions are looked at.
+    fine: Looks,
+    wrong: Looks,
 }
 
 pub struct Sites {
@@ -98,11 +99,17 @@ pub struct Sites {
     room: Room,
 }
 
-/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well, and then one for so
-/// many executions, or one execution of so many that went well if that is more.
+/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then one execution
+/// of so many that went wrong; and of those that went well a position for so many, or one execution of so many if that is more.
 const FREE: u64 = 1 << 20;
+const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
-const SELDOM: u64 = 1024;
+const ONE_FINE_IN: u64 = 1024;
+/// After so many looks that told nothing new there are half as many. Those at executions that went well tell of ranges only: so many positions are
+/// enough, or so many looks.
+const QUIET: u64 = 512;
+const QUIET_POSITIONS: u64 = 1 << 13;
+const QUIET_FINE: u64 = 64;
 
 impl Sites {
     pub fn new(room: Room) -> Sites {
@@ -137,14 +144,17 @@ impl Sites {
     }
 
     /// The same, if it is not: then this one has passed.
+    #[inline(always)]
     pub fn passes_over_doubt(&mut self, number: usize) -> bool {
         self.sites[number].tally.doubts.passes()
     }
 
+    #[inline(always)]
     pub fn may_pass_over_doubt(&self, number: usize) -> bool {
         self.sites[number].tally.doubts.skip > 0
     }
 
+    #[inline(always)]
     pub fn is_candidate(&self, number: usize) -> bool {
         matches!(self.sites[number].state, State::Candidate(_))
     }
@@ -208,51 +218,65 @@ impl Sites {
         if let State::Candidate(candidate) = &mut site.state {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
             let cost = candidate.general.size();
-            let on_average = (EXECUTIONS * cost as u64).min(SELDOM);
-            let further = match candidate.looks_at_fine.spend(cost, FREE, 0) {
-                true => 1,
-                false => 1 + candidate.fine.below(2 * on_average),
-            };
-            site.tally.next = site.tally.executions + further;
+            let one_in = (EXECUTIONS * cost as u64).min(ONE_FINE_IN);
+            site.tally.next = site.tally.executions + 1 + candidate.fine.looked(cost, false, FREE, one_in);
         }
     }
 
     pub fn observe<R: Real>(&mut self, number: usize, node: Handle, verdict: Verdict, mode: Mode, nodes: &Nodes<R>) {
-        if let Verdict::Fine(local) = verdict {
-            let args = [0, 1].map(|number| nodes.arg(node, number).map_or(0.0, |arg| nodes.value(arg)));
-            return self.observe_fine(number, node, args, local, nodes);
+        match verdict {
+            Verdict::Fine(local) => {
+                let args = [0, 1].map(|number| nodes.arg(node, number).map_or(0.0, |arg| nodes.value(arg)));
+                self.observe_fine(number, node, args, local, nodes);
+            }
+            Verdict::Wrong(kind, ulps) => self.observe_wrong(number, node, kind, ulps, mode, nodes),
+        }
+    }
+
+    /// An execution that went wrong by so many floats.
+    #[inline(always)]
+    pub fn observe_wrong<R: Real>(
+        &mut self,
+        number: usize,
+        node: Handle,
+        kind: CauseKind,
+        ulps: u64,
+        mode: Mode,
+        nodes: &Nodes<R>,
+    ) {
+        if let State::Good(_) = &self.sites[number].state {
+            self.suspect(number, node, kind, mode, nodes);
         }
         let site = &mut self.sites[number];
         site.tally.executions += 1;
-        match &mut site.state {
-            State::Candidate(candidate) => {
-                let (cost, earned) = (candidate.general.size(), site.tally.executions / EXECUTIONS);
-                let has_time = candidate.looks_at_wrong.spend(cost, FREE, earned);
-                candidate.observe(node, verdict, has_time, nodes);
-            }
-            State::Good(sampled) => {
-                let mut candidate = Box::new(Candidate {
-                    kind: CauseKind::Inaccurate,
-                    erroneous: 0,
-                    max_bits: 0.0,
-                    sum_bits: 0.0,
-                    computed: Number::from(0.0),
-                    correct: Number::from(0.0),
-                    mode,
-                    general: Generaliser::new(Term::Node(node), nodes, &self.room),
-                    looks_at_fine: Budget::default(),
-                    looks_at_wrong: Budget::default(),
-                    fine: Random::default(),
-                    wrong: Sampling::default(),
-                });
-                for good in site.tally.kept(sampled) {
-                    candidate.general.see(Term::Node(good), None, nodes);
-                }
-                candidate.observe(node, verdict, true, nodes);
-                site.state = State::Candidate(candidate);
-                site.tally.next = 0;
-            }
+        if let State::Candidate(candidate) = &mut site.state {
+            candidate.observe(node, kind, ulps, nodes);
         }
+    }
+
+    /// It becomes a candidate.
+    #[cold]
+    fn suspect<R: Real>(&mut self, number: usize, node: Handle, kind: CauseKind, mode: Mode, nodes: &Nodes<R>) {
+        let site = &mut self.sites[number];
+        let State::Good(sampled) = &site.state else { return };
+        let mut general = Generaliser::new(Term::Node(node), nodes, &self.room);
+        for good in site.tally.kept(sampled) {
+            general.see(Term::Node(good), None, nodes);
+        }
+        site.state = State::Candidate(Box::new(Candidate {
+            kind,
+            erroneous: 0,
+            max_bits: 0.0,
+            max_ulps: 0,
+            bits: Logarithms::default(),
+            computed: Number::from(0.0),
+            correct: Number::from(0.0),
+            mode,
+            fine: Looks::new((QUIET_POSITIONS / general.size() as u64).clamp(QUIET_FINE, QUIET)),
+            wrong: Looks::new(QUIET),
+            general,
+        }));
+        site.tally.next = 0;
     }
 }
 
@@ -285,24 +309,34 @@ impl Extremes {
 }
 
 impl Candidate {
-    fn observe<R: Real>(&mut self, handle: Handle, verdict: Verdict, has_time: bool, nodes: &Nodes<R>) {
-        let node = nodes.of(handle);
-        let Verdict::Wrong(kind, ulps) = verdict else { return };
+    #[inline(always)]
+    fn observe<R: Real>(&mut self, node: Handle, kind: CauseKind, ulps: u64, nodes: &Nodes<R>) {
         // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
-        if self.erroneous == 0 || kind == CauseKind::Inaccurate {
+        if kind == CauseKind::Inaccurate {
             self.kind = kind;
         }
-        let bits = error::bits(ulps);
         self.erroneous += 1;
-        self.sum_bits += bits;
-        let is_worst = bits > self.max_bits;
-        if is_worst {
+        self.bits.add(ulps as f64 + 1.0);
+        // One that is worse than all before is looked at in any case.
+        if self.wrong.is_due() || ulps > self.max_ulps {
+            self.look(node, ulps, nodes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look<R: Real>(&mut self, handle: Handle, ulps: u64, nodes: &Nodes<R>) {
+        let (node, bits) = (nodes.of(handle), error::bits(ulps));
+        self.max_ulps = self.max_ulps.max(ulps);
+        if bits > self.max_bits {
             self.max_bits = bits;
             self.computed = node.number();
             self.correct = Number::new(node.ty, node.rounded());
         }
-        if is_worst || has_time || self.wrong.is_due() {
-            self.general.meet(Term::Node(handle), bits, nodes);
+        let is_new = self.general.meet(Term::Node(handle), bits, nodes);
+        if is_new {
+            self.fine.start_again();
         }
+        self.wrong.looked(self.general.size(), is_new, FREE, ONE_WRONG_IN);
     }
 }

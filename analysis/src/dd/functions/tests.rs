@@ -93,7 +93,7 @@ fn make((hi, rest, doubt): Made) -> (DoubleDouble, Mpfr) {
 }
 
 fn pairs(of: &[DoubleDouble]) -> Vec<Pair> {
-    of.iter().map(|real| real.pair()).collect()
+    of.iter().map(|real| real.doubles()).collect()
 }
 
 fn check(operator: Operator, args: &[Made]) -> Result<Option<DoubleDouble>, TestCaseError> {
