@@ -4,6 +4,10 @@
 //! they lie in the number itself. That halves the time of an addition.
 
 mod complex;
+mod four;
+#[cfg(test)]
+#[path = "mpfr/four_tests.rs"]
+mod four_tests;
 mod functions;
 #[cfg(test)]
 #[path = "mpfr/tests.rs"]
@@ -14,6 +18,7 @@ use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
 use crate::pair::Pair;
 use crate::real::Real;
+use four::Four;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
 use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
@@ -38,6 +43,8 @@ enum Limbs {
 }
 
 const INLINE: usize = 4;
+/// The precision of numbers that are added and multiplied by hand.
+const FOUR: u32 = 256;
 const LIMB_BITS: usize = limb_t::BITS as usize;
 
 /// Numbers beyond 2^32768 count as infinite, those below 2^-32768 as zero. No float format comes near, and without a
@@ -146,7 +153,22 @@ impl Real for Mpfr {
         Mpfr::apply(operator, args)
     }
 
+    #[inline(always)]
+    fn become_result(&mut self, operator: Operator, args: &[&Mpfr], _: u32) {
+        if self.becomes_by_hand(operator, args) {
+            return;
+        }
+        let precision = args.first().map_or(MIN_PRECISION, |arg| arg.precision);
+        if self.precision != precision {
+            *self = Mpfr::zero(precision);
+        }
+        self.becomes(operator, args);
+    }
+
     fn compare(&self, other: &Mpfr) -> Option<Ordering> {
+        if let (Some(a), Some(b)) = (self.four(), other.four()) {
+            return Some(a.compare(&b));
+        }
         if self.is_nan() || other.is_nan() {
             return None;
         }
@@ -179,6 +201,11 @@ impl Real for Mpfr {
         let (next, rest) = split(rest);
         let more = rest.iter().any(|limb| *limb != 0);
         format::encode(to, self.sign < 0, self.exponent, (top as u128) << 64 | next as u128, more)
+    }
+
+    #[inline(always)]
+    fn to_f64(&self) -> f64 {
+        self.to_double()
     }
 
     fn to_mpfr(&self, _: u32) -> Mpfr {
@@ -234,11 +261,63 @@ impl Mpfr {
     /// The operation, with as many digits as the first argument has.
     pub fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
         let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision));
-        let raw: [mpfr_t; MAX_ARITY] = std::array::from_fn(|i| args.get(i).map_or(result.raw(), |arg| arg.raw()));
+        if !result.becomes_by_hand(operator, args) {
+            result.becomes(operator, args);
+        }
+        result
+    }
+
+    /// The same if it is a sum or a product of the most usual numbers: says whether it is.
+    #[inline(always)]
+    fn becomes_by_hand(&mut self, operator: Operator, args: &[&Mpfr]) -> bool {
+        let &[a, b] = args else { return false };
+        let (Some(a), Some(b)) = (a.four(), b.four()) else { return false };
+        let result = match operator {
+            Operator::Add => a.sum(&b, false),
+            Operator::Sub => a.sum(&b, true),
+            Operator::Mul => Some(a.product(&b)),
+            _ => return false,
+        };
+        match result {
+            Some(four) if is_within_bounds(four.exponent) => self.set_four(&four),
+            Some(_) => return false,
+            None => {
+                self.set_four(&Four { negative: false, exponent: 0, limbs: [0; 4] });
+                self.exponent = EXPONENT_OF_ZERO;
+            }
+        }
+        true
+    }
+
+    /// Its digits, if they are so many, and it is neither zero nor special.
+    #[inline(always)]
+    fn four(&self) -> Option<Four> {
+        match self.limbs {
+            Limbs::Inline(limbs) if self.precision == FOUR && is_within_bounds(self.exponent) => {
+                Some(Four { negative: self.sign < 0, exponent: self.exponent, limbs })
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn set_four(&mut self, four: &Four) {
+        self.precision = FOUR;
+        self.sign = if four.negative { -1 } else { 1 };
+        self.exponent = four.exponent;
+        match &mut self.limbs {
+            Limbs::Inline(limbs) => *limbs = four.limbs,
+            Limbs::Heap(_) => self.limbs = Limbs::Inline(four.limbs),
+        }
+    }
+
+    /// The result of any operation, with as many digits as it has.
+    fn becomes(&mut self, operator: Operator, args: &[&Mpfr]) {
+        let raw: [mpfr_t; MAX_ARITY] = std::array::from_fn(|i| args.get(i).map_or(self.raw(), |arg| arg.raw()));
         let pointers = raw.each_ref().map(|raw| raw as *const mpfr_t);
         // SAFETY: the operands are borrowed for the whole call, the result is a number of its own, and every one of
         // these functions only reads its operands and writes its result.
-        result.set(|r| unsafe {
+        self.set(|r| unsafe {
             match (operator, &pointers[..args.len().min(MAX_ARITY)]) {
                 (Operator::Add, &[a, b]) => mpfr::add(r, a, b, RND),
                 (Operator::Sub, &[a, b]) => mpfr::sub(r, a, b, RND),
@@ -313,7 +392,7 @@ impl Mpfr {
                 (operator, args) => functions::apply(operator, r, args),
             };
         });
-        result.bounded()
+        self.keep_within_bounds();
     }
 
     fn set_finite(&mut self, negative: bool, exponent: mpfr::exp_t, significand: limb_t) {
@@ -325,6 +404,7 @@ impl Mpfr {
     }
 
     /// What [`Real::rounded`] does most, by hand.
+    #[inline(always)]
     fn to_double(&self) -> f64 {
         // The exponents of normal doubles; rounding up from the greatest gives infinity, as it must.
         if (-1021..=1024).contains(&self.exponent) {
@@ -336,15 +416,19 @@ impl Mpfr {
             let magnitude = (((self.exponent + 1021) as u64) << 52) + kept + up as u64;
             return f64::from_bits(magnitude | (((self.sign < 0) as u64) << 63));
         }
+        self.to_unusual_double()
+    }
+
+    fn to_unusual_double(&self) -> f64 {
         // SAFETY: as above.
         unsafe { mpfr::get_d(&self.raw(), RND) }
     }
 
-    /// Without the numbers beyond all formats.
-    fn bounded(mut self) -> Mpfr {
+    /// Gives up numbers beyond all formats.
+    fn keep_within_bounds(&mut self) {
         // NaN, infinities and zeros are exponents beyond all others, so the common case is one comparison.
         // SAFETY: as above.
-        if self.exponent.abs() > MAX_EXPONENT && unsafe { mpfr::regular_p(&self.raw()) } != 0 {
+        if !is_within_bounds(self.exponent) && unsafe { mpfr::regular_p(&self.raw()) } != 0 {
             let (sign, is_huge) = (self.sign, self.exponent > 0);
             self.set(|this| unsafe {
                 if is_huge {
@@ -354,8 +438,13 @@ impl Mpfr {
                 };
             });
         }
-        self
     }
+}
+
+/// Is it the exponent of a number that is not beyond all formats, and neither zero nor special?
+#[inline(always)]
+fn is_within_bounds(exponent: mpfr::exp_t) -> bool {
+    (-MAX_EXPONENT..=MAX_EXPONENT).contains(&exponent)
 }
 
 /// floor(log2(|a|)).

@@ -3,6 +3,8 @@
 //! This does what [`Operations::operate`] does, without asking what cannot be. Where anything is out of the ordinary, or there is a doubt
 //! to settle, it gives up before it has changed anything.
 
+mod digits;
+
 use crate::compensation::is_nothing_beside;
 use crate::dd::{DoubleDouble, is_near_tie};
 use crate::error;
@@ -175,11 +177,7 @@ impl Lane {
             }
             Some(node) => {
                 let node = &nodes[node];
-                let real = match node.ulps() {
-                    // That is all that is asked of reals that are no pairs.
-                    0 if !R::HAS_PAIRS => Pair::double(F::value(self.bits)),
-                    _ => node.real().as_pair().unwrap_or(Pair::UNKNOWN),
-                };
+                let real = node.real().as_pair().unwrap_or(Pair::UNKNOWN);
                 Float { real, ulps: node.ulps(), influences: node.influences, slot, word }
             }
         }
@@ -217,17 +215,6 @@ impl<R: Real> Operations<R> {
         }
     }
 
-    /// The operation on reals that are no pairs; and the double next to its result.
-    #[inline(always)]
-    fn compute_from_nodes<F: Plain>(&mut self, operator: Operator, args: [&Lane; 3]) -> Option<(Pair, R)> {
-        let term = |lane: &Lane| match lane.node() {
-            Some(node) => Term::Node(node),
-            None => Term::Leaf(Leaf::new(Type::F64, F::value(lane.bits).to_bits() as u128, false)),
-        };
-        let real = self.real(operator, &args.map(term)[..operator.arity()]);
-        Some((real.as_pair()?, real))
-    }
-
     /// Does the operation, if that is the common case: says whether it was.
     #[inline(always)]
     pub fn plain<F: Plain>(
@@ -246,8 +233,11 @@ impl<R: Real> Operations<R> {
         let native = F::apply(operator, args.map(|lane| lane.bits));
         let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
-        let mut node = self.nearly_right::<F>(&operation);
-        if node.is_none() {
+        let mut node = match R::HAS_PAIRS {
+            true => self.nearly_right::<F>(&operation),
+            false => self.with_digits::<F>(&operation),
+        };
+        if node.is_none() && R::HAS_PAIRS {
             node = self.as_pairs::<F>(&operation, mode);
         }
         let Some(node) = node else { return false };
@@ -315,7 +305,6 @@ impl<R: Real> Operations<R> {
         let Operation { operator, args: [a, b, c], native, at, site } = *operation;
         let [x, y, z] = [a, b, c].map(|lane| lane.float::<F, R>(&self.nodes));
         let (real, shadow) = match operator {
-            _ if !R::HAS_PAIRS => self.compute_from_nodes::<F>(operator, [a, b, c]),
             Operator::Sqrt => pair_and_real(Pair::compute(operator, &[x.real]), self.precision()),
             Operator::Fma => pair_and_real(Pair::compute(operator, &[x.real, y.real, z.real]), self.precision()),
             _ => pair_and_real(Pair::compute(operator, &[x.real, y.real]), self.precision()),
@@ -352,10 +341,6 @@ impl<R: Real> Operations<R> {
             influences = self.sets.union(of_a, of_b);
         }
         if is_wrong || !influences.is_empty() {
-            // The pairs do not tell all that is asked now.
-            if !R::HAS_PAIRS {
-                return None;
-            }
             match repaired(operator, [&x, &y], &real, ulps) {
                 Some(repaired) => (influences, is_wrong, shown) = (repaired.influences, false, None),
                 None if is_wrong => influences = self.sets.with(influences, site as u32),

@@ -17,6 +17,11 @@ pub trait Real: Clone + 'static {
     /// The operation in the reals. `args` has the operator's arity; otherwise the result is NaN.
     /// So many bits of significand are enough where that is a choice.
     fn compute(operator: Operator, args: &[&Self], precision: u32) -> Self;
+    /// The same, where the result is to stay.
+    #[inline(always)]
+    fn become_result(&mut self, operator: Operator, args: &[&Self], precision: u32) {
+        *self = Self::compute(operator, args, precision);
+    }
     /// Nothing if either is NaN.
     fn compare(&self, other: &Self) -> Option<Ordering>;
     fn is_nan(&self) -> bool;

@@ -333,6 +333,48 @@ impl<R: Real> Nodes<R> {
     /// Makes a node. Each field is written where it stays: nodes are large.
     #[inline(always)]
     pub fn make_of(&mut self, made: Made<R>, slots: [Slot; MAX_ARITY], words: [u64; MAX_ARITY]) -> Handle {
+        self.make_with(made, slots, words, Node::keep)
+    }
+
+    /// Makes the node whose real was computed where it stays.
+    #[inline(always)]
+    pub fn make_next(&mut self, made: Made<()>, slots: [Slot; MAX_ARITY], words: [u64; MAX_ARITY]) -> Handle {
+        self.make_with(made, slots, words, |node, ()| node.plain = None)
+    }
+
+    /// Computes the real of the node that is made next; `compute` is told those of these nodes. Says what that says.
+    #[inline(always)]
+    pub fn compute_next<T, const N: usize>(
+        &mut self,
+        of: [Option<Handle>; N],
+        compute: impl FnOnce(&mut R, [Option<&R>; N]) -> T,
+    ) -> T {
+        self.make_room();
+        let (nodes, next) = (self.nodes.as_mut_ptr(), self.cursor);
+        let known = of.map(|handle| {
+            let at = handle?.index();
+            assert!(at < self.nodes.len() && at != next);
+            // SAFETY: it is one of the nodes, and not the next, which alone is written to.
+            Some(unsafe { &(*nodes.add(at)).kept })
+        });
+        assert!(next < self.nodes.len());
+        // SAFETY: it is one of the nodes, and none of those above.
+        compute(unsafe { &mut (*nodes.add(next)).kept }, known)
+    }
+
+    /// That real.
+    pub fn next_real(&self) -> &R {
+        &self.nodes[self.cursor].kept
+    }
+
+    #[inline(always)]
+    fn make_with<K>(
+        &mut self,
+        made: Made<K>,
+        slots: [Slot; MAX_ARITY],
+        words: [u64; MAX_ARITY],
+        keep: impl FnOnce(&mut Node<R>, K),
+    ) -> Handle {
         let Made { operator, at, influences, bits, real, target, ulps } = made;
         let index = self.next_free();
         let node = &mut self.nodes[index];
@@ -342,7 +384,7 @@ impl<R: Real> Nodes<R> {
         (node.low, node.high) = (bits as u64, (bits >> 64) as u64);
         (node.at, node.influences) = (at, influences);
         node.set_kind(operator, target);
-        node.keep(real);
+        keep(node, real);
         if node.kept.has_more() {
             self.heavy.push(index);
         }

@@ -1,0 +1,114 @@
+//! Arithmetic by hand must be MPFR's to the last digit.
+
+use super::*;
+use proptest::prelude::*;
+
+/// Limbs that are likely to meet: carries go through ones, ties end in a one and zeros.
+fn limb() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => any::<u64>(),
+        3 => Just(0),
+        2 => Just(u64::MAX),
+        1 => Just(1),
+        1 => Just(1 << 63),
+        1 => Just((1 << 63) - 1),
+        1 => (0..64u32).prop_map(|bit| 1 << bit),
+        1 => (0..64u32).prop_map(|bit| u64::MAX << bit),
+    ]
+}
+
+fn number() -> impl Strategy<Value = Mpfr> {
+    let near = -6..6i64;
+    let exponent = prop_oneof![
+        4 => near,
+        4 => -330..330i64,
+        1 => -MAX_EXPONENT..=MAX_EXPONENT,
+        1 => prop::sample::select(vec![-MAX_EXPONENT, 1 - MAX_EXPONENT, MAX_EXPONENT - 1, MAX_EXPONENT]),
+    ];
+    let finite =
+        (any::<bool>(), exponent, prop::array::uniform4(limb())).prop_map(|(negative, exponent, mut limbs)| {
+            limbs[3] |= 1 << 63;
+            let mut real = Mpfr::zero(FOUR);
+            real.set_four(&Four { negative, exponent, limbs });
+            real
+        });
+    let special = prop::sample::select(vec![0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    prop_oneof![12 => finite, 1 => special.prop_map(|value| Mpfr::exactly(FOUR, value))]
+}
+
+/// Another number, often one that differs from the first in the last digits, or is as far away as a digit more or less matters.
+fn pair() -> impl Strategy<Value = (Mpfr, Mpfr)> {
+    let like = |(a, by, limbs, flips): (Mpfr, i64, [u64; 4], bool)| {
+        let mut b = a.clone();
+        if let Some(mut four) = a.four() {
+            four.exponent = (four.exponent + by).clamp(-MAX_EXPONENT, MAX_EXPONENT);
+            four.negative ^= flips;
+            for (limb, change) in four.limbs.iter_mut().zip(limbs) {
+                *limb ^= change;
+            }
+            four.limbs[3] |= 1 << 63;
+            b.set_four(&four);
+        }
+        (a, b)
+    };
+    let by = prop_oneof![Just(0), Just(1), -2..3i64, 60..70i64, 124..132i64, 188..196i64, 250..262i64, 315..325i64];
+    let by = (by, any::<bool>()).prop_map(|(by, down)| if down { -by } else { by });
+    let change = prop_oneof![Just([0; 4]), (0..256usize).prop_map(one_bit), prop::array::uniform4(limb())];
+    prop_oneof![(number(), number()), (number(), by, change, any::<bool>()).prop_map(like)]
+}
+
+fn one_bit(number: usize) -> [u64; 4] {
+    std::array::from_fn(|limb| if limb == number / 64 { 1 << (number % 64) } else { 0 })
+}
+
+fn by_mpfr(operator: Operator, args: &[&Mpfr]) -> Mpfr {
+    let mut result = Mpfr::zero(FOUR);
+    result.becomes(operator, args);
+    result
+}
+
+/// To the sign of zero, and NaN is NaN.
+fn is_same(a: &Mpfr, b: &Mpfr) -> bool {
+    match (a.four(), b.four()) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.exponent == b.exponent && (a.sign == b.sign || a.is_nan()),
+        _ => false,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn sums_and_products_by_hand_are_mpfrs((a, b) in pair(), before in number()) {
+        for operator in [Operator::Add, Operator::Sub, Operator::Mul] {
+            let expected = by_mpfr(operator, &[&a, &b]);
+            let result = Mpfr::apply(operator, &[&a, &b]);
+            prop_assert!(is_same(&result, &expected), "{operator:?}: {a:?} {b:?}: {result:?}, {expected:?}");
+            for mut place in [before.clone(), Mpfr::exactly(300, 1.0), Mpfr::zero(0)] {
+                place.become_result(operator, &[&a, &b], FOUR);
+                prop_assert!(is_same(&place, &expected) && place.precision == FOUR);
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_by_hand_are_mpfrs((a, b) in pair()) {
+        // SAFETY: valid numbers, read.
+        let expected = unsafe { mpfr::cmp(&a.raw(), &b.raw()) }.cmp(&0);
+        prop_assert_eq!(a.compare(&b), (!a.is_nan() && !b.is_nan()).then_some(expected));
+    }
+
+    #[test]
+    fn other_operations_are_the_same_where_they_stay((a, b) in pair(), before in number()) {
+        for (operator, args) in [
+            (Operator::Div, &[&a, &b][..]),
+            (Operator::Sqrt, &[&a]),
+            (Operator::Fma, &[&a, &b, &before]),
+        ] {
+            let mut place = before.clone();
+            place.become_result(operator, args, FOUR);
+            prop_assert!(is_same(&place, &by_mpfr(operator, args)), "{operator:?}: {args:?}");
+        }
+    }
+}
