@@ -17,7 +17,7 @@ use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
 use crate::pair::Pair;
-use crate::real::Real;
+use crate::real::{Operand, Real};
 use four::Four;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
@@ -154,15 +154,17 @@ impl Real for Mpfr {
     }
 
     #[inline(always)]
-    fn become_result(&mut self, operator: Operator, args: &[&Mpfr], _: u32) {
-        if self.becomes_by_hand(operator, args) {
-            return;
+    fn become_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
+        let [a, b, c] = args;
+        let result = match operator.arity() {
+            2 => by_hand(operator, [four_of(a, precision), four_of(b, precision), None]),
+            3 => by_hand(operator, [four_of(a, precision), four_of(b, precision), four_of(c, precision)]),
+            _ => None,
+        };
+        match result {
+            Some(result) => self.set_four(&result),
+            None => self.become_other_result(operator, args, precision),
         }
-        let precision = args.first().map_or(MIN_PRECISION, |arg| arg.precision);
-        if self.precision != precision {
-            *self = Mpfr::zero(precision);
-        }
-        self.becomes(operator, args);
     }
 
     fn compare(&self, other: &Mpfr) -> Option<Ordering> {
@@ -261,32 +263,20 @@ impl Mpfr {
     /// The operation, with as many digits as the first argument has.
     pub fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
         let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision));
-        if !result.becomes_by_hand(operator, args) {
-            result.becomes(operator, args);
+        let four = |number: usize| args.get(number).and_then(|arg| arg.four());
+        match by_hand(operator, [four(0), four(1), four(2)]) {
+            Some(four) => result.set_four(&four),
+            None => result.becomes(operator, args),
         }
         result
     }
 
-    /// The same if it is a sum or a product of the most usual numbers: says whether it is.
-    #[inline(always)]
-    fn becomes_by_hand(&mut self, operator: Operator, args: &[&Mpfr]) -> bool {
-        let &[a, b] = args else { return false };
-        let (Some(a), Some(b)) = (a.four(), b.four()) else { return false };
-        let result = match operator {
-            Operator::Add => a.sum(&b, false),
-            Operator::Sub => a.sum(&b, true),
-            Operator::Mul => Some(a.product(&b)),
-            _ => return false,
-        };
-        match result {
-            Some(four) if is_within_bounds(four.exponent) => self.set_four(&four),
-            Some(_) => return false,
-            None => {
-                self.set_four(&Four { negative: false, exponent: 0, limbs: [0; 4] });
-                self.exponent = EXPONENT_OF_ZERO;
-            }
+    fn become_other_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
+        let [a, b, c] = args.map(|arg| arg.real(precision));
+        if self.precision != a.precision {
+            *self = Mpfr::zero(a.precision);
         }
-        true
+        self.becomes(operator, &[&*a, &*b, &*c][..operator.arity()]);
     }
 
     /// Its digits, if they are so many, and it is neither zero nor special.
@@ -438,6 +428,33 @@ impl Mpfr {
                 };
             });
         }
+    }
+}
+
+/// The digits of an argument, if they are so many as are computed with by hand.
+#[inline(always)]
+fn four_of(arg: Operand<Mpfr>, precision: u32) -> Option<Four> {
+    match arg {
+        Operand::Real(real) => real.four(),
+        Operand::Double(value) if precision == FOUR => Four::of_double(value),
+        Operand::Double(_) => None,
+    }
+}
+
+/// The result of a sum or a product, unless it is beyond all formats.
+#[inline(always)]
+fn by_hand(operator: Operator, [a, b, c]: [Option<Four>; 3]) -> Option<Four> {
+    let result = match operator {
+        Operator::Add => a?.sum(&b?, false),
+        Operator::Sub => a?.sum(&b?, true),
+        Operator::Mul => Some(a?.product(&b?)),
+        Operator::Fma => Some(a?.product_and_sum(&b?, &c?)?),
+        _ => return None,
+    };
+    match result {
+        Some(result) if is_within_bounds(result.exponent) => Some(result),
+        Some(_) => None,
+        None => Some(Four { negative: false, exponent: EXPONENT_OF_ZERO, limbs: [0; 4] }),
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Operations<R> {
     pub sites: Sites,
     pub nodes: Nodes<R>,
     /// Reals for arguments that have none of their own.
-    pub(crate) scratch: [R; MAX_ARITY],
+    scratch: [R; MAX_ARITY],
     pub count: u64,
     /// Of use where there are gaps in the log.
     pub strays: Strays,

@@ -235,7 +235,7 @@ impl<R: Real> Operations<R> {
         // (No closure: it would not be compiled for what the CPU has.)
         let mut node = match R::HAS_PAIRS {
             true => self.nearly_right::<F>(&operation),
-            false => self.with_digits::<F>(&operation),
+            false => self.with_digits::<F>(&operation, mode),
         };
         if node.is_none() && R::HAS_PAIRS {
             node = self.as_pairs::<F>(&operation, mode);

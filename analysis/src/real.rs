@@ -7,7 +7,31 @@ use crate::number::Number;
 use crate::offset::Offset;
 use crate::pair::Pair;
 use fpgrind_ir::{Operator, Type};
+use std::borrow::Cow;
 use std::cmp::Ordering;
+
+/// An argument, as it is at hand.
+pub enum Operand<'a, R> {
+    Real(&'a R),
+    Double(f64),
+}
+
+impl<R> Clone for Operand<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Operand<'_, R> {}
+
+impl<'a, R: Real> Operand<'a, R> {
+    pub fn real(self, precision: u32) -> Cow<'a, R> {
+        match self {
+            Operand::Real(real) => Cow::Borrowed(real),
+            Operand::Double(value) => Cow::Owned(R::exactly(precision, value)),
+        }
+    }
+}
 
 pub trait Real: Clone + 'static {
     /// Zero, with so many bits of significand where that is a choice.
@@ -19,8 +43,9 @@ pub trait Real: Clone + 'static {
     fn compute(operator: Operator, args: &[&Self], precision: u32) -> Self;
     /// The same, where the result is to stay.
     #[inline(always)]
-    fn become_result(&mut self, operator: Operator, args: &[&Self], precision: u32) {
-        *self = Self::compute(operator, args, precision);
+    fn become_result(&mut self, operator: Operator, args: [Operand<Self>; 3], precision: u32) {
+        let [a, b, c] = args.map(|arg| arg.real(precision));
+        *self = Self::compute(operator, &[&*a, &*b, &*c][..operator.arity()], precision);
     }
     /// Nothing if either is NaN.
     fn compare(&self, other: &Self) -> Option<Ordering>;

@@ -342,24 +342,22 @@ impl<R: Real> Nodes<R> {
         self.make_with(made, slots, words, |node, ()| node.plain = None)
     }
 
-    /// Computes the real of the node that is made next; `compute` is told those of these nodes. Says what that says.
+    /// Where the real of the node that is made next is to be computed, and those of these nodes.
     #[inline(always)]
-    pub fn compute_next<T, const N: usize>(
-        &mut self,
-        of: [Option<Handle>; N],
-        compute: impl FnOnce(&mut R, [Option<&R>; N]) -> T,
-    ) -> T {
+    pub fn next_and<const N: usize>(&mut self, of: [Option<Handle>; N]) -> (&mut R, [Option<&R>; N]) {
         self.make_room();
         let (nodes, next) = (self.nodes.as_mut_ptr(), self.cursor);
-        let known = of.map(|handle| {
-            let at = handle?.index();
-            assert!(at < self.nodes.len() && at != next);
-            // SAFETY: it is one of the nodes, and not the next, which alone is written to.
-            Some(unsafe { &(*nodes.add(at)).kept })
-        });
+        let mut known = [None; N];
+        for (known, handle) in known.iter_mut().zip(of) {
+            if let Some(handle) = handle {
+                assert!(handle.index() < self.nodes.len() && handle.index() != next);
+                // SAFETY: it is one of the nodes, and not the next, which alone is written to.
+                *known = Some(unsafe { &(*nodes.add(handle.index())).kept });
+            }
+        }
         assert!(next < self.nodes.len());
         // SAFETY: it is one of the nodes, and none of those above.
-        compute(unsafe { &mut (*nodes.add(next)).kept }, known)
+        (unsafe { &mut (*nodes.add(next)).kept }, known)
     }
 
     /// That real.

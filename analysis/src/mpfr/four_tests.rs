@@ -36,21 +36,23 @@ fn number() -> impl Strategy<Value = Mpfr> {
     prop_oneof![12 => finite, 1 => special.prop_map(|value| Mpfr::exactly(FOUR, value))]
 }
 
+/// A number and another like it: with another exponent, other digits, another sign.
+fn like((a, by, limbs, flips): (Mpfr, i64, [u64; 4], bool)) -> (Mpfr, Mpfr) {
+    let mut b = a.clone();
+    if let Some(mut four) = a.four() {
+        four.exponent = (four.exponent + by).clamp(-MAX_EXPONENT, MAX_EXPONENT);
+        four.negative ^= flips;
+        for (limb, change) in four.limbs.iter_mut().zip(limbs) {
+            *limb ^= change;
+        }
+        four.limbs[3] |= 1 << 63;
+        b.set_four(&four);
+    }
+    (a, b)
+}
+
 /// Another number, often one that differs from the first in the last digits, or is as far away as a digit more or less matters.
 fn pair() -> impl Strategy<Value = (Mpfr, Mpfr)> {
-    let like = |(a, by, limbs, flips): (Mpfr, i64, [u64; 4], bool)| {
-        let mut b = a.clone();
-        if let Some(mut four) = a.four() {
-            four.exponent = (four.exponent + by).clamp(-MAX_EXPONENT, MAX_EXPONENT);
-            four.negative ^= flips;
-            for (limb, change) in four.limbs.iter_mut().zip(limbs) {
-                *limb ^= change;
-            }
-            four.limbs[3] |= 1 << 63;
-            b.set_four(&four);
-        }
-        (a, b)
-    };
     let by = prop_oneof![Just(0), Just(1), -2..3i64, 60..70i64, 124..132i64, 188..196i64, 250..262i64, 315..325i64];
     let by = (by, any::<bool>()).prop_map(|(by, down)| if down { -by } else { by });
     let change = prop_oneof![Just([0; 4]), (0..256usize).prop_map(one_bit), prop::array::uniform4(limb())];
@@ -86,7 +88,7 @@ proptest! {
             let result = Mpfr::apply(operator, &[&a, &b]);
             prop_assert!(is_same(&result, &expected), "{operator:?}: {a:?} {b:?}: {result:?}, {expected:?}");
             for mut place in [before.clone(), Mpfr::exactly(300, 1.0), Mpfr::zero(0)] {
-                place.become_result(operator, &[&a, &b], FOUR);
+                place.become_result(operator, [Operand::Real(&a), Operand::Real(&b), Operand::Double(0.0)], FOUR);
                 prop_assert!(is_same(&place, &expected) && place.precision == FOUR);
             }
         }
@@ -100,15 +102,48 @@ proptest! {
     }
 
     #[test]
-    fn other_operations_are_the_same_where_they_stay((a, b) in pair(), before in number()) {
-        for (operator, args) in [
-            (Operator::Div, &[&a, &b][..]),
-            (Operator::Sqrt, &[&a]),
-            (Operator::Fma, &[&a, &b, &before]),
-        ] {
-            let mut place = before.clone();
-            place.become_result(operator, args, FOUR);
-            prop_assert!(is_same(&place, &by_mpfr(operator, args)), "{operator:?}: {args:?}");
+    fn products_and_sums_by_hand_are_mpfrs(
+        (a, b) in pair(),
+        c in number(),
+        by in prop_oneof![Just(0), -2..3i64, -70..70i64, 250..262i64, -262..-250i64, 505..520i64, -520..-505i64],
+        change in prop_oneof![Just([0; 4]), (0..256usize).prop_map(one_bit), prop::array::uniform4(limb())],
+        flips in any::<bool>(),
+    ) {
+        // One that may cancel the product, or come near to that.
+        let (_, near) = like((by_mpfr(Operator::Mul, &[&a, &b]), by, change, flips));
+        for c in [&c, &near] {
+            let (expected, result) = (by_mpfr(Operator::Fma, &[&a, &b, c]), Mpfr::apply(Operator::Fma, &[&a, &b, c]));
+            prop_assert!(is_same(&result, &expected), "{a:?} {b:?} {c:?}: {result:?}, {expected:?}");
+        }
+    }
+
+    #[test]
+    fn operations_are_the_same_where_they_stay(
+        (a, b) in pair(),
+        before in number(),
+        value in any::<f64>(),
+        precision in prop::sample::select(vec![128, FOUR, 300]),
+    ) {
+        let double = Mpfr::exactly(precision, value);
+        use Operand::{Double, Real};
+        for operator in [Operator::Add, Operator::Sub, Operator::Mul, Operator::Div, Operator::Sqrt, Operator::Fma] {
+            for (args, reals) in [
+                ([Real(&a), Real(&b), Real(&before)], [&a, &b, &before]),
+                ([Double(value), Real(&b), Real(&a)], [&double, &b, &a]),
+                ([Real(&a), Double(value), Double(value)], [&a, &double, &double]),
+                ([Double(value); 3], [&double; 3]),
+            ] {
+                let mut place = before.clone();
+                place.become_result(operator, args, precision);
+                let reals = &reals[..operator.arity()];
+                let mut expected = Mpfr::zero(reals[0].precision);
+                expected.becomes(operator, reals);
+                // SAFETY: valid numbers, read.
+                let is_same = unsafe { mpfr::total_order_p(&place.raw(), &expected.raw()) != 0
+                    && mpfr::total_order_p(&expected.raw(), &place.raw()) != 0 };
+                prop_assert!(is_same || place.is_nan() && expected.is_nan(), "{operator:?}: {reals:?}");
+                prop_assert_eq!(place.precision, expected.precision);
+            }
         }
     }
 }

@@ -2,98 +2,171 @@
 
 use super::{Operation, Plain, distance, is_sum};
 use crate::compensation::is_nothing_beside;
+use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::Lane;
+use crate::mode::Mode;
 use crate::offset::REPAIR;
 use crate::operation::Operations;
 use crate::pair::Pair;
-use crate::real::Real;
+use crate::real::{Operand, Real};
+use crate::site::Verdict;
 use crate::trace::{Handle, Made, Slot, Term};
-use fpgrind_ir::Type;
+use fpgrind_ir::Operator;
+
+/// What is known of an argument that has a node.
+#[derive(Clone, Copy)]
+struct Known {
+    node: Option<Handle>,
+    ulps: u64,
+    influences: Influences,
+}
 
 impl<R: Real> Operations<R> {
-    /// If the operation is fine. Else nothing has changed.
+    /// If the operation is fine, or merely inaccurate. Else nothing has changed. (No closures: they would not be compiled for what the CPU has.)
     #[inline(always)]
-    pub(super) fn with_digits<F: Plain>(&mut self, operation: &Operation) -> Option<Handle> {
-        let Operation { operator, args, native, at, site } = *operation;
+    pub(super) fn with_digits<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
         if F::is_nan(native) {
             return None;
         }
-        let (arity, precision) = (operator.arity(), self.precision());
-        let nodes = args.map(Lane::node);
-        for (number, scratch) in self.scratch.iter_mut().enumerate().take(arity) {
-            if nodes[number].is_none() {
-                scratch.assign(Type::F64, F::value(args[number].bits).to_bits() as u128);
-            }
-        }
-        let scratch = &self.scratch;
-        let real = self.nodes.compute_next(nodes, |result, kept| {
-            let reals = [0, 1, 2].map(|number| kept[number].unwrap_or(&scratch[number]));
-            result.become_result(operator, &reals[..arity], precision);
-            result.to_f64()
-        });
-        let rounded = F::rounded(Pair::double(real)).filter(|_| real.is_finite())?;
-        let ulps = distance::<F>(native, rounded);
-        let wrong_by = nodes.map(|node| node.map_or(0, |node| self.nodes[node].ulps()));
-        let mut local = ulps;
-        if wrong_by != [0; 3] {
-            let mut correct = args.map(|lane| lane.bits);
-            for (number, node) in nodes.iter().enumerate() {
-                if let Some(node) = node.filter(|_| wrong_by[number] != 0) {
-                    correct[number] = F::rounded(Pair::double(self.nodes[node].kept.to_f64()))?;
-                }
-            }
-            local = distance::<F>(F::apply(operator, correct), rounded);
-        }
-        if self.is_error(local) {
+        let [x, y, z] = [self.known(a), self.known(b), self.known(c)];
+        let precision = self.precision();
+        let (result, reals) = self.nodes.next_and([x.node, y.node, z.node]);
+        let operands = [operand::<F, R>(a, reals[0]), operand::<F, R>(b, reals[1]), operand::<F, R>(c, reals[2])];
+        result.become_result(operator, operands, precision);
+        let real = result.to_f64();
+        if !real.is_finite() {
             return None;
         }
-        let of = nodes.map(|node| node.map_or(Influences::NONE, |node| self.nodes[node].influences));
-        let mut influences = of[0];
-        for other in &of[1..] {
-            influences = self.sets.union(influences, *other);
+        let rounded = F::rounded(Pair::double(real))?;
+        let ulps = distance::<F>(native, rounded);
+        let mut local = ulps;
+        if x.ulps | y.ulps | z.ulps != 0 {
+            let correct = [self.correct::<F>(a, x)?, self.correct::<F>(b, y)?, self.correct::<F>(c, z)?];
+            local = distance::<F>(F::apply(operator, correct), rounded);
         }
-        let mut shown = Some(local);
-        if !influences.is_empty() && is_sum(operator) {
-            let is_repair = !is_nothing_beside(real, F::value(native));
-            if is_repair {
-                // A repair is no cause of what it repairs.
-                influences = Influences::NONE;
-                for node in nodes.into_iter().flatten() {
-                    influences = self.add_unless_repair::<F>(influences, node);
-                }
+        let mut influences = self.sets.union(x.influences, y.influences);
+        influences = self.sets.union(influences, z.influences);
+        let mut verdict = Verdict::Fine(Some(local));
+        if self.is_error(local) {
+            if operator == Operator::Div || !self.is_merely_inaccurate::<F>(operator, [(a, x), (b, y), (c, z)]) {
+                return None;
             }
-            // Nor is what is better than the argument that it is in the reals.
-            let is_repaired = |node: &Handle| {
-                ulps < self.nodes[*node].ulps()
-                    && self.nodes[*node].kept.compare(self.nodes.next_real()).is_some_and(|order| order.is_eq())
-            };
-            if !influences.is_empty()
-                && let Some(repaired) = nodes.into_iter().flatten().find(is_repaired)
-            {
-                (influences, shown) = (self.nodes[repaired].influences, None);
-            }
+            verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
+        }
+        if !influences.is_empty() || !verdict.is_fine() {
+            let values = [real, F::value(native)];
+            (influences, verdict) = self.blamed::<F>(operator, [x, y], influences, values, (ulps, site, verdict));
         }
         self.count += 1;
         let target = F::TARGET;
         let made = Made { operator, at, influences, bits: native as u128, real: (), target, ulps };
-        let [a, b, c] = args;
         let node = self.nodes.make_next(made, [a.slot, b.slot, c.slot, Slot::None], [a.word, b.word, c.word, 0]);
         if self.is_error(ulps) {
             self.strays.note(target.ty, native as u128, node);
         }
-        self.sites.observe_fine(site, node, [a, b].map(|lane| F::value(lane.bits)), shown, &self.nodes);
+        match verdict {
+            Verdict::Fine(shown) if self.sites.is_due(site) => {
+                self.sites.observe_fine(site, node, [F::value(a.bits), F::value(b.bits)], shown, &self.nodes);
+            }
+            Verdict::Fine(_) => self.sites.count(site),
+            Verdict::Wrong(..) => self.sites.observe(site, node, verdict, mode, &self.nodes),
+        }
         Some(node)
     }
 
-    /// What a term is under the influence of is added, unless the term is a repair.
-    fn add_unless_repair<F: Plain>(&mut self, influences: Influences, node: Handle) -> Influences {
-        let of = self.nodes[node].influences;
-        let native = F::value(self.nodes[node].low).abs();
-        let may_repair = || native == 0.0 || self.nodes[node].kept.to_f64().abs() <= native * REPAIR;
-        if of.is_empty() || may_repair() && self.is_repair(Term::Node(node)) {
-            return influences;
+    #[inline(always)]
+    fn known(&self, lane: &Lane) -> Known {
+        match lane.node() {
+            Some(handle) => {
+                let node = &self.nodes[handle];
+                Known { node: Some(handle), ulps: node.ulps(), influences: node.influences }
+            }
+            None => Known { node: None, ulps: 0, influences: Influences::NONE },
         }
-        self.sets.union(influences, of)
+    }
+
+    /// What an argument should be, if that is easily had.
+    #[inline(always)]
+    fn correct<F: Plain>(&self, lane: &Lane, known: Known) -> Option<u64> {
+        match known.node {
+            Some(node) if known.ulps != 0 => F::rounded(Pair::double(self.nodes[node].kept.to_f64())),
+            _ => Some(lane.bits),
+        }
+    }
+
+    /// Is a wrong operation so for no other reason than that it lost digits? Not if an argument, or what comes out of what they should be, is
+    /// beyond the format.
+    #[cold]
+    fn is_merely_inaccurate<F: Plain>(&self, operator: Operator, args: [(&Lane, Known); 3]) -> bool {
+        let mut correct = [0; 3];
+        for (correct, (lane, known)) in correct.iter_mut().zip(args) {
+            let Some(bits) = self.correct::<F>(lane, known) else { return false };
+            let is_beyond = |node: Handle| {
+                let value = F::value(bits);
+                let is_zero = || self.nodes[node].kept.compare(&R::zero(self.precision())).is_some_and(|o| o.is_eq());
+                !value.is_finite() || value == 0.0 && !is_zero()
+            };
+            if known.node.is_some_and(is_beyond) {
+                return false;
+            }
+            *correct = bits;
+        }
+        F::value(F::apply(operator, correct)).is_finite()
+    }
+
+    /// Whose influence the result is under, that of its arguments being this, and the verdict if it stands.
+    fn blamed<F: Plain>(
+        &mut self,
+        operator: Operator,
+        args: [Known; 2],
+        mut influences: Influences,
+        [real, native]: [f64; 2],
+        (ulps, site, verdict): (u64, usize, Verdict),
+    ) -> (Influences, Verdict) {
+        if is_sum(operator) {
+            if !influences.is_empty() && !is_nothing_beside(real, native) {
+                influences = Influences::NONE;
+                for arg in args {
+                    influences = self.add_unless_repair::<F>(influences, arg);
+                }
+            }
+            if influences.is_empty() && verdict.is_fine() {
+                return (influences, verdict);
+            }
+            for arg in args {
+                // It repairs the argument that it is in the reals.
+                if ulps < arg.ulps
+                    && let Some(node) = arg.node
+                    && self.nodes[node].kept.compare(self.nodes.next_real()).is_some_and(|order| order.is_eq())
+                {
+                    return (arg.influences, Verdict::Fine(None));
+                }
+            }
+        }
+        if !verdict.is_fine() {
+            influences = self.sets.with(influences, site as u32);
+        }
+        (influences, verdict)
+    }
+
+    /// A repair is no cause of what it repairs.
+    fn add_unless_repair<F: Plain>(&mut self, influences: Influences, arg: Known) -> Influences {
+        let Some(node) = arg.node.filter(|_| !arg.influences.is_empty()) else { return influences };
+        let native = F::value(self.nodes[node].low).abs();
+        let may_repair = native == 0.0 || self.nodes[node].kept.to_f64().abs() <= native * REPAIR;
+        match may_repair && self.is_repair(Term::Node(node)) {
+            true => influences,
+            false => self.sets.union(influences, arg.influences),
+        }
+    }
+}
+
+#[inline(always)]
+fn operand<'a, F: Plain, R>(lane: &Lane, kept: Option<&'a R>) -> Operand<'a, R> {
+    match kept {
+        Some(real) => Operand::Real(real),
+        None => Operand::Double(F::value(lane.bits)),
     }
 }
