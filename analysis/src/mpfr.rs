@@ -18,7 +18,7 @@ use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
 use crate::pair::Pair;
 use crate::real::{Operand, Real};
-use four::Four;
+use four::{Four, is_within_bounds};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
 use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
@@ -29,22 +29,15 @@ use std::ptr::NonNull;
 /// A real number with a significand of a fixed number of bits.
 #[derive(Clone, Debug)]
 pub struct Mpfr {
-    precision: u32,
-    sign: c_int,
-    /// MPFR's exponent: it also says whether this is NaN, an infinity or zero.
-    exponent: mpfr::exp_t,
-    limbs: Limbs,
-}
-
-#[derive(Clone, Debug)]
-enum Limbs {
-    Inline([limb_t; INLINE]),
-    Heap(Box<[limb_t]>),
+    /// All of it, but for the limbs if there are more.
+    four: Four,
+    /// Those. (A word: nodes are large, and few numbers have them.)
+    more: Option<Box<Box<[limb_t]>>>,
 }
 
 const INLINE: usize = 4;
 /// The precision of numbers that are added and multiplied by hand.
-const FOUR: u32 = 256;
+const FOUR: u32 = four::PRECISION;
 const LIMB_BITS: usize = limb_t::BITS as usize;
 
 /// Numbers beyond 2^32768 count as infinite, those below 2^-32768 as zero. No float format comes near, and without a
@@ -61,53 +54,39 @@ const MAX_PRECISION: u32 = 1 << 20;
 impl Mpfr {
     /// The number as MPFR takes it, good for as long as `self` is borrowed.
     fn raw(&self) -> mpfr_t {
-        let limbs = match &self.limbs {
-            Limbs::Inline(limbs) => &limbs[..],
-            Limbs::Heap(limbs) => limbs,
-        };
+        let Four { precision, sign, exponent: exp, .. } = self.four;
         // MPFR only reads an operand, whatever the type of the pointer in it.
-        mpfr_t { prec: self.precision as prec_t, sign: self.sign, exp: self.exponent, d: NonNull::from(limbs).cast() }
+        mpfr_t { prec: precision as prec_t, sign, exp, d: NonNull::from(self.limbs()).cast() }
     }
 
-    /// The significand: its highest 64 bits, of which the first is set unless the number is zero or special, and the
-    /// others, lowest first (MPFR manual, "Internals").
-    fn top_and_rest(&self) -> (limb_t, &[limb_t]) {
-        match &self.limbs {
-            Limbs::Inline(limbs) => split(&limbs[..self.limb_count()]),
-            Limbs::Heap(limbs) => split(limbs),
+    /// The significand (MPFR manual, "Internals"): the highest limb is the last, and its first bit is set unless the number is zero or special.
+    #[inline(always)]
+    fn limbs(&self) -> &[limb_t] {
+        match &self.more {
+            None => &self.four.limbs[..limb_count(self.four.precision).min(INLINE)],
+            Some(more) => more,
         }
     }
 
-    fn top_and_rest_mut(&mut self) -> (&mut limb_t, &mut [limb_t]) {
-        let count = self.limb_count();
-        let limbs = match &mut self.limbs {
-            Limbs::Inline(limbs) => &mut limbs[..count],
-            Limbs::Heap(limbs) => limbs,
-        };
-        let (rest, top) = limbs.split_at_mut(count - 1);
-        (&mut top[0], rest)
-    }
-
-    fn limb_count(&self) -> usize {
-        (self.precision as usize).div_ceil(LIMB_BITS)
+    fn limbs_mut(&mut self) -> &mut [limb_t] {
+        match &mut self.more {
+            None => &mut self.four.limbs[..limb_count(self.four.precision).min(INLINE)],
+            Some(more) => more,
+        }
     }
 
     /// Lets MPFR write the number. `write` must set it, and not keep or free it.
     fn set(&mut self, write: impl FnOnce(&mut mpfr_t)) {
-        let limbs = match &mut self.limbs {
-            Limbs::Inline(limbs) => &mut limbs[..],
-            Limbs::Heap(limbs) => limbs,
-        };
-        let mut raw = mpfr_t {
-            prec: self.precision as prec_t,
-            sign: self.sign,
-            exp: self.exponent,
-            d: NonNull::from(limbs).cast(),
-        };
+        let mut raw = self.raw();
+        raw.d = NonNull::from(self.limbs_mut()).cast();
         write(&mut raw);
-        self.sign = raw.sign;
-        self.exponent = raw.exp;
+        (self.four.sign, self.four.exponent) = (raw.sign, raw.exp);
     }
+}
+
+#[inline(always)]
+fn limb_count(precision: u32) -> usize {
+    (precision as usize).div_ceil(LIMB_BITS)
 }
 
 fn split(limbs: &[limb_t]) -> (limb_t, &[limb_t]) {
@@ -117,9 +96,9 @@ fn split(limbs: &[limb_t]) -> (limb_t, &[limb_t]) {
 impl Real for Mpfr {
     fn zero(precision: u32) -> Mpfr {
         let precision = precision.clamp(MIN_PRECISION, MAX_PRECISION);
-        let count = (precision as usize).div_ceil(LIMB_BITS);
-        let limbs = if count <= INLINE { Limbs::Inline([0; INLINE]) } else { Limbs::Heap(vec![0; count].into()) };
-        Mpfr { precision, sign: 1, exponent: EXPONENT_OF_ZERO, limbs }
+        let count = limb_count(precision);
+        let four = Four { precision, sign: 1, exponent: EXPONENT_OF_ZERO, limbs: [0; INLINE] };
+        Mpfr { four, more: (count > INLINE).then(|| Box::new(vec![0; count].into())) }
     }
 
     fn assign(&mut self, ty: Type, bits: u128) {
@@ -135,7 +114,7 @@ impl Real for Mpfr {
             Kind::Finite { exponent, significand } => {
                 self.set_finite(negative, exponent as mpfr::exp_t, (significand >> 64) as limb_t);
                 // Only the longest format has more digits than that.
-                if let Some(next) = self.top_and_rest_mut().1.last_mut() {
+                if let [.., next, _] = self.limbs_mut() {
                     *next = significand as limb_t;
                 }
             }
@@ -155,21 +134,18 @@ impl Real for Mpfr {
 
     #[inline(always)]
     fn become_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
-        let [a, b, c] = args;
-        let result = match operator.arity() {
-            2 => by_hand(operator, [four_of(a, precision), four_of(b, precision), None]),
-            3 => by_hand(operator, [four_of(a, precision), four_of(b, precision), four_of(c, precision)]),
-            _ => None,
-        };
-        match result {
-            Some(result) => self.set_four(&result),
-            None => self.become_other_result(operator, args, precision),
+        let ([a, b, c], mut rooms) = (args, [None; 3]);
+        let [x, y, z] = &mut rooms;
+        let [a, b] = [usual(a, precision, x), usual(b, precision, y)];
+        let c = if operator == Operator::Fma { usual(c, precision, z) } else { None };
+        if !self.becomes_by_hand(operator, a, b, c) {
+            self.become_other_result(operator, args, precision);
         }
     }
 
     fn compare(&self, other: &Mpfr) -> Option<Ordering> {
-        if let (Some(a), Some(b)) = (self.four(), other.four()) {
-            return Some(a.compare(&b));
+        if self.four.is_usual() && other.four.is_usual() {
+            return Some(self.four.compare(&other.four));
         }
         if self.is_nan() || other.is_nan() {
             return None;
@@ -191,7 +167,7 @@ impl Real for Mpfr {
         // SAFETY: as above.
         unsafe {
             if mpfr::regular_p(&raw) == 0 {
-                let negative = self.sign < 0;
+                let negative = self.four.sign < 0;
                 return match () {
                     () if mpfr::nan_p(&raw) != 0 => format::nan(to.ty),
                     () if mpfr::inf_p(&raw) != 0 => format::infinity(to.ty, negative),
@@ -199,10 +175,10 @@ impl Real for Mpfr {
                 };
             }
         }
-        let (top, rest) = self.top_and_rest();
+        let (top, rest) = split(self.limbs());
         let (next, rest) = split(rest);
         let more = rest.iter().any(|limb| *limb != 0);
-        format::encode(to, self.sign < 0, self.exponent, (top as u128) << 64 | next as u128, more)
+        format::encode(to, self.four.sign < 0, self.four.exponent, (top as u128) << 64 | next as u128, more)
     }
 
     #[inline(always)]
@@ -226,7 +202,9 @@ impl Real for Mpfr {
     #[inline]
     fn is_within_pairs(&self) -> bool {
         // What is special has an exponent that no other number has.
-        self.exponent == EXPONENT_OF_ZERO || (-MAX_EXPONENT..1024).contains(&self.exponent) || self.as_pair().is_some()
+        self.four.exponent == EXPONENT_OF_ZERO
+            || (-MAX_EXPONENT..1024).contains(&self.four.exponent)
+            || self.as_pair().is_some()
     }
 
     fn of_pair(pair: Pair, precision: u32) -> Mpfr {
@@ -257,48 +235,42 @@ impl Real for Mpfr {
 
 impl Mpfr {
     pub fn precision(&self) -> u32 {
-        self.precision
+        self.four.precision
     }
 
     /// The operation, with as many digits as the first argument has.
     pub fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
-        let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision));
-        let four = |number: usize| args.get(number).and_then(|arg| arg.four());
-        match by_hand(operator, [four(0), four(1), four(2)]) {
-            Some(four) => result.set_four(&four),
-            None => result.becomes(operator, args),
+        let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision()));
+        let usual = |number: usize| args.get(number).map(|arg| &arg.four).filter(|four| four.is_usual());
+        if !result.becomes_by_hand(operator, usual(0), usual(1), usual(2)) {
+            result.becomes(operator, args);
         }
         result
     }
 
+    /// The result of a sum or a product, if all has as many digits as are computed with by hand: says whether it has.
+    #[inline(always)]
+    fn becomes_by_hand(&mut self, operator: Operator, a: Option<&Four>, b: Option<&Four>, c: Option<&Four>) -> bool {
+        let (Some(a), Some(b)) = (a, b) else { return false };
+        if self.more.is_some() {
+            self.more = None;
+        }
+        match operator {
+            Operator::Add => self.four.set_sum(a, b, b.sign),
+            Operator::Sub => self.four.set_sum(a, b, -b.sign),
+            Operator::Mul => self.four.set_product(a, b),
+            Operator::Fma if c.is_some_and(|c| self.four.set_product_and_sum(a, b, c)) => {}
+            _ => return false,
+        }
+        self.keep_within_bounds();
+        true
+    }
+
+    #[inline(never)]
     fn become_other_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
         let [a, b, c] = args.map(|arg| arg.real(precision));
-        if self.precision != a.precision {
-            *self = Mpfr::zero(a.precision);
-        }
+        *self = Mpfr::zero(a.precision());
         self.becomes(operator, &[&*a, &*b, &*c][..operator.arity()]);
-    }
-
-    /// Its digits, if they are so many, and it is neither zero nor special.
-    #[inline(always)]
-    fn four(&self) -> Option<Four> {
-        match self.limbs {
-            Limbs::Inline(limbs) if self.precision == FOUR && is_within_bounds(self.exponent) => {
-                Some(Four { negative: self.sign < 0, exponent: self.exponent, limbs })
-            }
-            _ => None,
-        }
-    }
-
-    #[inline(always)]
-    fn set_four(&mut self, four: &Four) {
-        self.precision = FOUR;
-        self.sign = if four.negative { -1 } else { 1 };
-        self.exponent = four.exponent;
-        match &mut self.limbs {
-            Limbs::Inline(limbs) => *limbs = four.limbs,
-            Limbs::Heap(_) => self.limbs = Limbs::Inline(four.limbs),
-        }
     }
 
     /// The result of any operation, with as many digits as it has.
@@ -386,25 +358,27 @@ impl Mpfr {
     }
 
     fn set_finite(&mut self, negative: bool, exponent: mpfr::exp_t, significand: limb_t) {
-        let (top, rest) = self.top_and_rest_mut();
-        *top = significand;
-        rest.fill(0);
-        self.exponent = exponent;
-        self.sign = if negative { -1 } else { 1 };
+        let limbs = self.limbs_mut();
+        limbs.fill(0);
+        if let Some(top) = limbs.last_mut() {
+            *top = significand;
+        }
+        self.four.exponent = exponent;
+        self.four.sign = if negative { -1 } else { 1 };
     }
 
     /// What [`Real::rounded`] does most, by hand.
     #[inline(always)]
     fn to_double(&self) -> f64 {
         // The exponents of normal doubles; rounding up from the greatest gives infinity, as it must.
-        if (-1021..=1024).contains(&self.exponent) {
-            let (top, rest) = self.top_and_rest();
+        if (-1021..=1024).contains(&self.four.exponent) {
+            let (top, rest) = split(self.limbs());
             let (kept, lost) = (top >> 11, top & 0x7ff);
             let tie = 0x400;
             let up = lost > tie || lost == tie && (kept & 1 == 1 || rest.iter().any(|limb| *limb != 0));
             // The significand's leading bit, and a carry out of it, add to the exponent.
-            let magnitude = (((self.exponent + 1021) as u64) << 52) + kept + up as u64;
-            return f64::from_bits(magnitude | (((self.sign < 0) as u64) << 63));
+            let magnitude = (((self.four.exponent + 1021) as u64) << 52) + kept + up as u64;
+            return f64::from_bits(magnitude | (((self.four.sign < 0) as u64) << 63));
         }
         self.to_unusual_double()
     }
@@ -418,8 +392,8 @@ impl Mpfr {
     fn keep_within_bounds(&mut self) {
         // NaN, infinities and zeros are exponents beyond all others, so the common case is one comparison.
         // SAFETY: as above.
-        if !is_within_bounds(self.exponent) && unsafe { mpfr::regular_p(&self.raw()) } != 0 {
-            let (sign, is_huge) = (self.sign, self.exponent > 0);
+        if !is_within_bounds(self.four.exponent) && unsafe { mpfr::regular_p(&self.raw()) } != 0 {
+            let (sign, is_huge) = (self.four.sign, self.four.exponent > 0);
             self.set(|this| unsafe {
                 if is_huge {
                     mpfr::set_inf(this, sign)
@@ -431,37 +405,17 @@ impl Mpfr {
     }
 }
 
-/// The digits of an argument, if they are so many as are computed with by hand.
+/// An argument, if it has as many digits as are computed with by hand; where a double has room to become one.
 #[inline(always)]
-fn four_of(arg: Operand<Mpfr>, precision: u32) -> Option<Four> {
+fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut Option<Four>) -> Option<&'a Four> {
     match arg {
-        Operand::Real(real) => real.four(),
-        Operand::Double(value) if precision == FOUR => Four::of_double(value),
+        Operand::Real(real) => Some(&real.four).filter(|four| four.is_usual()),
+        Operand::Double(value) if precision == FOUR => {
+            *room = Four::of_double(value);
+            room.as_ref()
+        }
         Operand::Double(_) => None,
     }
-}
-
-/// The result of a sum or a product, unless it is beyond all formats.
-#[inline(always)]
-fn by_hand(operator: Operator, [a, b, c]: [Option<Four>; 3]) -> Option<Four> {
-    let result = match operator {
-        Operator::Add => a?.sum(&b?, false),
-        Operator::Sub => a?.sum(&b?, true),
-        Operator::Mul => Some(a?.product(&b?)),
-        Operator::Fma => Some(a?.product_and_sum(&b?, &c?)?),
-        _ => return None,
-    };
-    match result {
-        Some(result) if is_within_bounds(result.exponent) => Some(result),
-        Some(_) => None,
-        None => Some(Four { negative: false, exponent: EXPONENT_OF_ZERO, limbs: [0; 4] }),
-    }
-}
-
-/// Is it the exponent of a number that is not beyond all formats, and neither zero nor special?
-#[inline(always)]
-fn is_within_bounds(exponent: mpfr::exp_t) -> bool {
-    (-MAX_EXPONENT..=MAX_EXPONENT).contains(&exponent)
 }
 
 /// floor(log2(|a|)).

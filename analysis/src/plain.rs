@@ -233,9 +233,11 @@ impl<R: Real> Operations<R> {
         let native = F::apply(operator, args.map(|lane| lane.bits));
         let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
-        let mut node = match R::HAS_PAIRS {
-            true => self.nearly_right::<F>(&operation),
-            false => self.with_digits::<F>(&operation, mode),
+        let mut node = match operator {
+            _ if R::HAS_PAIRS => self.nearly_right::<F>(&operation),
+            Operator::Sqrt => self.with_digits::<F, 1>(&operation, mode),
+            Operator::Fma => self.with_digits::<F, 3>(&operation, mode),
+            _ => self.with_digits::<F, 2>(&operation, mode),
         };
         if node.is_none() && R::HAS_PAIRS {
             node = self.as_pairs::<F>(&operation, mode);

@@ -2,99 +2,205 @@
 //!
 //! The results are MPFR's to the last digit: rounded once, to nearest, and to even between two.
 
+use super::{EXPONENT_OF_ZERO, MAX_EXPONENT};
+use gmp_mpfr_sys::mpfr::exp_t;
 use std::cmp::Ordering;
+use std::ffi::c_int;
 
-/// A number that is neither zero nor special: 0.digits * 2^exponent, the lowest limb first; the first bit of the highest is set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A number of at most 256 bits as MPFR has it: 0.digits * 2^exponent, the lowest limb first, and the first bit of the highest set. The exponent also
+/// says whether it is NaN, an infinity or zero.
+#[derive(Clone, Copy, Debug)]
 pub struct Four {
-    pub negative: bool,
-    pub exponent: i64,
+    pub precision: u32,
+    pub sign: c_int,
+    pub exponent: exp_t,
     pub limbs: [u64; 4],
 }
 
+/// The precision of numbers that are computed with here.
+pub const PRECISION: u32 = 256;
 const FIRST: u64 = 1 << 63;
 /// So far below another a number is less than a quarter of its last digit, and changes nothing.
-const FAR: i64 = 258;
+const FAR: exp_t = 258;
 /// So far from each other a product and a number are left to MPFR.
-const FAR_FROM_PRODUCT: i64 = 512;
+const FAR_FROM_PRODUCT: exp_t = 512;
 
 impl Four {
     /// A normal double.
     #[inline(always)]
     pub fn of_double(value: f64) -> Option<Four> {
         let bits = value.to_bits();
-        let field = (bits >> 52 & 0x7ff) as i64;
+        let field = (bits >> 52 & 0x7ff) as exp_t;
+        let (sign, limbs) = (if value.is_sign_negative() { -1 } else { 1 }, [0, 0, 0, FIRST | bits << 11]);
         let is_normal = field != 0 && field != 0x7ff;
-        let limbs = [0, 0, 0, FIRST | bits << 11];
-        is_normal.then_some(Four { negative: value.is_sign_negative(), exponent: field - 1022, limbs })
+        is_normal.then_some(Four { precision: PRECISION, sign, exponent: field - 1022, limbs })
     }
 
+    /// Can it be computed with here? It has so many digits, and is neither zero nor special.
+    #[inline(always)]
+    pub fn is_usual(&self) -> bool {
+        self.precision == PRECISION && is_within_bounds(self.exponent)
+    }
+
+    /// How two of these compare.
     pub fn compare(&self, other: &Four) -> Ordering {
         let magnitude = |four: &Four| (four.exponent, four.limbs[3], four.limbs[2], four.limbs[1], four.limbs[0]);
-        match (self.negative, other.negative) {
-            (false, false) => magnitude(self).cmp(&magnitude(other)),
-            (true, true) => magnitude(other).cmp(&magnitude(self)),
-            (false, true) => Ordering::Greater,
-            (true, false) => Ordering::Less,
+        match self.sign.cmp(&other.sign) {
+            Ordering::Equal if self.sign > 0 => magnitude(self).cmp(&magnitude(other)),
+            Ordering::Equal => magnitude(other).cmp(&magnitude(self)),
+            order => order,
         }
     }
 
-    #[inline(always)]
-    pub fn product(&self, other: &Four) -> Four {
-        let (negative, exponent) = (self.negative != other.negative, self.exponent + other.exponent);
-        match (is_short(&self.limbs), is_short(&other.limbs)) {
-            (false, false) => doubled_if_small(negative, exponent, &of_long(&self.limbs, &other.limbs)),
-            (false, true) => doubled_if_small(negative, exponent, &of_long_and_short(&self.limbs, other.limbs[3])),
-            (true, false) => doubled_if_small(negative, exponent, &of_long_and_short(&other.limbs, self.limbs[3])),
+    #[inline(never)]
+    pub fn set_product(&mut self, a: &Four, b: &Four) {
+        let (sign, exponent) = (a.sign * b.sign, a.exponent + b.exponent);
+        match (is_short(&a.limbs), is_short(&b.limbs)) {
+            (false, false) => self.set_doubled_if_small(sign, exponent, &of_long(&a.limbs, &b.limbs)),
+            (false, true) => self.set_doubled_if_small(sign, exponent, &of_long_and_short(&a.limbs, b.limbs[3])),
+            (true, false) => self.set_doubled_if_small(sign, exponent, &of_long_and_short(&b.limbs, a.limbs[3])),
             (true, true) => {
-                let (low, high) = self.limbs[3].carrying_mul(other.limbs[3], 0);
-                doubled_if_small(negative, exponent, &[0, 0, 0, low, high])
+                let (low, high) = a.limbs[3].carrying_mul(b.limbs[3], 0);
+                self.set_doubled_if_small(sign, exponent, &[0, 0, 0, low, high]);
             }
         }
     }
 
-    /// The sum, unless it is zero; of the other with its sign changed, if that is said.
-    #[inline(always)]
-    pub fn sum(&self, other: &Four, negated: bool) -> Option<Four> {
-        let other_is_negative = other.negative != negated;
-        let is_difference = self.negative != other_is_negative;
-        let (large, small, negative) = match self.exponent < other.exponent {
-            true => (other, self, other_is_negative),
-            false => (self, other, self.negative),
+    /// The sum of the first and the second, whose sign is this.
+    #[inline(never)]
+    pub fn set_sum(&mut self, a: &Four, b: &Four, sign_of_b: c_int) {
+        let (large, small, sign) = match a.exponent < b.exponent {
+            true => (b, a, sign_of_b),
+            false => (a, b, a.sign),
         };
         let distance = large.exponent - small.exponent;
         if distance >= FAR {
-            return Some(Four { negative, ..*large });
+            *self = Four { sign, ..*large };
+            return;
         }
-        let [a, b, c, d] = large.limbs;
+        let [w, x, y, z] = large.limbs;
         let (small, rest) = shifted_right(&small.limbs, distance as u32);
-        combine(negative, large.exponent, &[0, a, b, c, d], &small, rest, is_difference)
+        self.set_combined(sign, large.exponent, &[0, w, x, y, z], &small, rest, a.sign != sign_of_b);
     }
 
-    /// The product and a third number, rounded once; unless that is zero, or they are far from each other.
-    #[inline(always)]
-    pub fn product_and_sum(&self, other: &Four, third: &Four) -> Option<Four> {
-        let mut product = of_long(&self.limbs, &other.limbs);
-        let (negative, mut exponent) = (self.negative != other.negative, self.exponent + other.exponent);
+    /// The product and a third number, rounded once; unless they are far from each other, or cancel. Says whether that was done.
+    #[inline(never)]
+    pub fn set_product_and_sum(&mut self, a: &Four, b: &Four, third: &Four) -> bool {
+        let mut product = of_long(&a.limbs, &b.limbs);
+        let (sign, mut exponent) = (a.sign * b.sign, a.exponent + b.exponent);
         if product[7] & FIRST == 0 {
             (product, exponent) = (add(&product, &product, false).0, exponent - 1);
         }
-        let is_difference = negative != third.negative;
+        let (is_difference, distance) = (sign != third.sign, exponent - third.exponent);
         // A limb more below, for what is moved out of the others.
         let ([a, b, c, d, e, f, g, h], [w, x, y, z]) = (product, third.limbs);
         let (product, summand) = ([0, a, b, c, d, e, f, g, h], [0, 0, 0, 0, 0, w, x, y, z]);
-        let distance = exponent - third.exponent;
         if distance.abs() >= FAR_FROM_PRODUCT {
-            return None;
+            return false;
         }
         if distance >= 0 {
             let (small, rest) = moved_right(&summand, distance as usize);
-            combine(negative, exponent, &product, &small, rest, is_difference)
+            self.set_combined(sign, exponent, &product, &small, rest, is_difference);
         } else {
             let (small, rest) = moved_right(&product, -distance as usize);
-            combine(third.negative, third.exponent, &summand, &small, rest, is_difference)
+            self.set_combined(third.sign, third.exponent, &summand, &small, rest, is_difference);
+        }
+        // The sign of a zero is MPFR's business.
+        self.exponent != EXPONENT_OF_ZERO
+    }
+
+    /// A product, whose first bit may be missing.
+    #[inline(always)]
+    fn set_doubled_if_small<const N: usize>(&mut self, sign: c_int, exponent: exp_t, product: &[u64; N]) {
+        match product[N - 1] & FIRST {
+            // (By an addition, because CPUs shift several limbs slowly.)
+            0 => self.set_rounded(sign, exponent - 1, &add(product, product, false).0, false),
+            _ => self.set_rounded(sign, exponent, product, false),
         }
     }
+
+    /// The sum or the difference of a number that begins with a one, and one that was moved to it, and a rest of that.
+    #[inline(always)]
+    fn set_combined<const N: usize>(
+        &mut self,
+        sign: c_int,
+        exponent: exp_t,
+        large: &[u64; N],
+        small: &[u64; N],
+        rest: bool,
+        is_difference: bool,
+    ) {
+        if is_difference {
+            // What is not in the limbs is taken away as well.
+            let (difference, is_below_zero) = subtract(large, small, rest);
+            return match is_below_zero {
+                // None was moved, so there is no rest.
+                true => self.set_normal(-sign, exponent, &subtract(&[0; N], &difference, false).0, false),
+                false => self.set_normal(sign, exponent, &difference, rest),
+            };
+        }
+        let (sum, carry) = add(large, small, false);
+        if !carry {
+            return self.set_rounded(sign, exponent, &sum, rest);
+        }
+        let mut half = [FIRST | sum[N - 1] >> 1; N];
+        for number in 0..N - 1 {
+            half[number] = sum[number] >> 1 | sum[number + 1] << 63;
+        }
+        self.set_rounded(sign, exponent + 1, &half, rest || sum[0] & 1 == 1);
+    }
+
+    /// A difference, moved left until it begins with a one. More than one place it moves only if there is no rest.
+    #[inline(always)]
+    fn set_normal<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N], rest: bool) {
+        if limbs[N - 1] & FIRST != 0 {
+            self.set_rounded(sign, exponent, limbs, rest);
+        } else if limbs[N - 1] != 0 {
+            let (limbs, bits) = begun_with_one(limbs);
+            self.set_rounded(sign, exponent - bits as exp_t, &limbs, rest);
+        } else {
+            self.set_cancelled(sign, exponent, limbs);
+        }
+    }
+
+    #[inline(never)]
+    fn set_cancelled<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N]) {
+        let zeros = limbs.iter().rev().take_while(|limb| **limb == 0).count();
+        if zeros == N {
+            *self = Four { precision: PRECISION, sign: 1, exponent: EXPONENT_OF_ZERO, limbs: [0; 4] };
+            return;
+        }
+        let mut moved = [0; N];
+        moved[zeros..].copy_from_slice(&limbs[..N - zeros]);
+        let (moved, bits) = begun_with_one(&moved);
+        self.set_rounded(sign, exponent - 64 * zeros as exp_t - bits as exp_t, &moved, false);
+    }
+
+    /// The nearest number of four limbs to one of more and a rest.
+    #[inline(always)]
+    fn set_rounded<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N], rest: bool) {
+        let below = limbs[N - 5];
+        let mut lowest = 0;
+        for limb in &limbs[..N - 5] {
+            lowest |= limb;
+        }
+        let is_odd = limbs[N - 4] & 1 == 1;
+        let mut carry = below > FIRST || below == FIRST && (rest || lowest != 0 || is_odd);
+        for (rounded, limb) in self.limbs.iter_mut().zip(&limbs[N - 4..]) {
+            (*rounded, carry) = limb.carrying_add(0, carry);
+        }
+        (self.precision, self.sign, self.exponent) = (PRECISION, sign, exponent);
+        if carry {
+            // All were ones, so all are zeros.
+            (self.exponent, self.limbs[3]) = (exponent + 1, FIRST);
+        }
+    }
+}
+
+/// Is it the exponent of a number that is not beyond all formats, and neither zero nor special?
+#[inline(always)]
+pub fn is_within_bounds(exponent: exp_t) -> bool {
+    (-MAX_EXPONENT..=MAX_EXPONENT).contains(&exponent)
 }
 
 /// Are all its digits in the highest limb, as those of a double are?
@@ -124,16 +230,6 @@ fn of_long_and_short(a: &[u64; 4], b: u64) -> [u64; 5] {
     }
     product[4] = carry;
     product
-}
-
-/// A product, whose first bit may be missing.
-#[inline(always)]
-fn doubled_if_small<const N: usize>(negative: bool, exponent: i64, product: &[u64; N]) -> Four {
-    match product[N - 1] & FIRST {
-        // (By an addition, because CPUs shift several limbs slowly.)
-        0 => rounded(negative, exponent - 1, &add(product, product, false).0, false),
-        _ => rounded(negative, exponent, product, false),
-    }
 }
 
 /// Four limbs and one below them, moved right by less than 320 bits; and whether something was lost.
@@ -189,83 +285,13 @@ fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N], mut borrow: bool) -> ([u
     (difference, borrow)
 }
 
-/// The sum or the difference of a number that begins with a one, and one that was moved to it, and a rest of that.
-#[inline(always)]
-fn combine<const N: usize>(
-    negative: bool,
-    exponent: i64,
-    large: &[u64; N],
-    small: &[u64; N],
-    rest: bool,
-    is_difference: bool,
-) -> Option<Four> {
-    if is_difference {
-        // What is not in the limbs is taken away as well.
-        let (difference, is_below_zero) = subtract(large, small, rest);
-        return match is_below_zero {
-            // None was moved, so there is no rest.
-            true => normal(!negative, exponent, subtract(&[0; N], &difference, false).0, false),
-            false => normal(negative, exponent, difference, rest),
-        };
-    }
-    let (sum, carry) = add(large, small, false);
-    if !carry {
-        return Some(rounded(negative, exponent, &sum, rest));
-    }
-    let mut half = [FIRST | sum[N - 1] >> 1; N];
-    for number in 0..N - 1 {
-        half[number] = sum[number] >> 1 | sum[number + 1] << 63;
-    }
-    Some(rounded(negative, exponent + 1, &half, rest || sum[0] & 1 == 1))
-}
-
-/// A difference, moved left until it begins with a one. More than one place it moves only if there is no rest.
-#[inline(always)]
-fn normal<const N: usize>(negative: bool, exponent: i64, limbs: [u64; N], rest: bool) -> Option<Four> {
-    if limbs[N - 1] & FIRST != 0 {
-        return Some(rounded(negative, exponent, &limbs, rest));
-    }
-    if limbs[N - 1] == 0 {
-        return after_cancellation(negative, exponent, limbs);
-    }
-    let (limbs, bits) = begun_with_one(limbs);
-    Some(rounded(negative, exponent - bits as i64, &limbs, rest))
-}
-
-fn after_cancellation<const N: usize>(negative: bool, exponent: i64, limbs: [u64; N]) -> Option<Four> {
-    let zeros = limbs.iter().rev().take_while(|limb| **limb == 0).count();
-    let mut moved = [0; N];
-    moved[zeros..].copy_from_slice(&limbs[..N - zeros]);
-    let (moved, bits) = begun_with_one(moved);
-    (zeros < N).then(|| rounded(negative, exponent - 64 * zeros as i64 - bits as i64, &moved, false))
-}
-
 /// Moved left by the zeros that the highest limb begins with, and how many they are.
 #[inline(always)]
-fn begun_with_one<const N: usize>(limbs: [u64; N]) -> ([u64; N], u32) {
+fn begun_with_one<const N: usize>(limbs: &[u64; N]) -> ([u64; N], u32) {
     let bits = limbs[N - 1].leading_zeros() & 63;
     let mut moved = [limbs[0] << bits; N];
     for number in 1..N {
         moved[number] = limbs[number] << bits | limbs[number - 1] >> 1 >> (63 - bits);
     }
     (moved, bits)
-}
-
-/// The nearest number of four limbs to one of more and a rest.
-#[inline(always)]
-fn rounded<const N: usize>(negative: bool, exponent: i64, limbs: &[u64; N], rest: bool) -> Four {
-    let below = limbs[N - 5];
-    let mut lowest = 0;
-    for limb in &limbs[..N - 5] {
-        lowest |= limb;
-    }
-    let is_odd = limbs[N - 4] & 1 == 1;
-    let mut carry = below > FIRST || below == FIRST && (rest || lowest != 0 || is_odd);
-    let mut sum = [0; 4];
-    for (sum, limb) in sum.iter_mut().zip(&limbs[N - 4..]) {
-        (*sum, carry) = limb.carrying_add(0, carry);
-    }
-    // All were ones, so all are zeros.
-    sum[3] |= (carry as u64) << 63;
-    Four { negative, exponent: exponent + carry as i64, limbs: sum }
 }

@@ -23,10 +23,20 @@ struct Known {
 }
 
 impl<R: Real> Operations<R> {
-    /// If the operation is fine, or merely inaccurate. Else nothing has changed. (No closures: they would not be compiled for what the CPU has.)
-    #[inline(always)]
-    pub(super) fn with_digits<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
+    /// If the operation is fine, or merely inaccurate. Else nothing has changed. (It is no part of the engine, which is large enough.)
+    #[inline(never)]
+    pub(super) fn with_digits<F: Plain, const ARITY: usize>(
+        &mut self,
+        operation: &Operation,
+        mode: Mode,
+    ) -> Option<Handle> {
+        let Operation { operator, args: [a, mut b, mut c], native, at, site } = *operation;
+        if ARITY < 2 {
+            b = &Lane::NOTHING;
+        }
+        if ARITY < 3 {
+            c = &Lane::NOTHING;
+        }
         if F::is_nan(native) {
             return None;
         }
