@@ -143,6 +143,31 @@ impl Real for Mpfr {
         }
     }
 
+    /// Exponents tell: each argument moves by half of its last digit, and sums may be a quarter of what they are made of. Away from the ends of the
+    /// format, that is (a sum of small numbers is none).
+    #[inline(always)]
+    fn is_steady(&self, operator: Operator, [a, b, c]: [Operand<Mpfr>; 3], ty: Type) -> bool {
+        let (least, greatest) = match ty {
+            Type::F64 => (-1021, 1024),
+            Type::F32 => (-125, 128),
+            _ => return false,
+        };
+        let is_normal = |exponent: mpfr::exp_t| (least..greatest).contains(&exponent);
+        let exponent = self.four.exponent;
+        let reaches = |greatest: mpfr::exp_t| exponent >= greatest - 2;
+        (least + 4..=greatest - 4).contains(&exponent)
+            && match operator {
+                Operator::Add | Operator::Sub => reaches(exponent_of(a).max(exponent_of(b))),
+                Operator::Mul | Operator::Div => is_normal(exponent_of(a)) && is_normal(exponent_of(b)),
+                Operator::Sqrt => is_normal(exponent_of(a)),
+                Operator::Fma => {
+                    let (a, b) = (exponent_of(a), exponent_of(b));
+                    is_normal(a) && is_normal(b) && reaches((a + b).max(exponent_of(c)))
+                }
+                _ => false,
+            }
+    }
+
     fn compare(&self, other: &Mpfr) -> Option<Ordering> {
         if self.four.is_usual() && other.four.is_usual() {
             return Some(self.four.compare(&other.four));
@@ -370,6 +395,19 @@ impl Mpfr {
     /// What [`Real::rounded`] does most, by hand.
     #[inline(always)]
     fn to_double(&self) -> f64 {
+        if self.four.precision == FOUR && (-1021..=1024).contains(&self.four.exponent) {
+            let [x, y, z, top] = self.four.limbs;
+            // No branch: numbers are rounded up as often as not. An odd digit, or anything behind the middle, is carried.
+            let (kept, rest) = (top >> 11, (x | y | z != 0) as u64);
+            let up = (top & 0x7ff) + (kept & 1 | rest) > 0x400;
+            let magnitude = (((self.four.exponent + 1021) as u64) << 52) + kept + up as u64;
+            return f64::from_bits(magnitude | (((self.four.sign < 0) as u64) << 63));
+        }
+        self.to_unusual_double()
+    }
+
+    #[inline(never)]
+    fn to_unusual_double(&self) -> f64 {
         // The exponents of normal doubles; rounding up from the greatest gives infinity, as it must.
         if (-1021..=1024).contains(&self.four.exponent) {
             let (top, rest) = split(self.limbs());
@@ -380,10 +418,6 @@ impl Mpfr {
             let magnitude = (((self.four.exponent + 1021) as u64) << 52) + kept + up as u64;
             return f64::from_bits(magnitude | (((self.four.sign < 0) as u64) << 63));
         }
-        self.to_unusual_double()
-    }
-
-    fn to_unusual_double(&self) -> f64 {
         // SAFETY: as above.
         unsafe { mpfr::get_d(&self.raw(), RND) }
     }
@@ -415,6 +449,16 @@ fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut Option<Four>)
             room.as_ref()
         }
         Operand::Double(_) => None,
+    }
+}
+
+/// The exponent of an argument. That of zero is less than any, and so is that of what is special, of which no usual number is made; a subnormal double's is said
+/// to be the least of all doubles.
+#[inline(always)]
+fn exponent_of(arg: Operand<Mpfr>) -> mpfr::exp_t {
+    match arg {
+        Operand::Real(real) => real.four.exponent,
+        Operand::Double(value) => (value.to_bits() >> 52 & 0x7ff) as mpfr::exp_t - 1022,
     }
 }
 

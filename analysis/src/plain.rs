@@ -243,8 +243,15 @@ impl<R: Real> Operations<R> {
             node = self.as_pairs::<F>(&operation, mode);
         }
         let Some(node) = node else { return false };
-        lanes[to as usize].set(native, Part::Shadow(node), false);
-        lanes[to as usize].prepare_node(node, &self.nodes);
+        let lane = &mut lanes[to as usize];
+        lane.set(native, Part::Shadow(node), false);
+        if R::HAS_PAIRS {
+            lane.prepare_node(node, &self.nodes);
+        } else {
+            // All that was passed on here can be passed on again.
+            (lane.is_plain, lane.facts) = (true, Facts::UNKNOWN);
+            (lane.slot, lane.word) = Slot::node(node);
+        }
         true
     }
 

@@ -10,6 +10,9 @@ use fpgrind_ir::{Operator, Type};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+/// See [`Real::is_steady`].
+pub const STEADY: u64 = 24;
+
 /// An argument, as it is at hand.
 pub enum Operand<'a, R> {
     Real(&'a R),
@@ -46,6 +49,11 @@ pub trait Real: Clone + 'static {
     fn become_result(&mut self, operator: Operator, args: [Operand<Self>; 3], precision: u32) {
         let [a, b, c] = args.map(|arg| arg.real(precision));
         *self = Self::compute(operator, &[&*a, &*b, &*c][..operator.arity()], precision);
+    }
+    /// Is it a result that is wrong by at most [`STEADY`] floats, beyond doubt, if the operation is done on the floats next to its arguments, and both
+    /// are rounded to nearest? Nothing is said of those that are not.
+    fn is_steady(&self, _operator: Operator, _args: [Operand<Self>; 3], _ty: Type) -> bool {
+        false
     }
     /// Nothing if either is NaN.
     fn compare(&self, other: &Self) -> Option<Ordering>;

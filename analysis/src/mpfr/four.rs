@@ -112,11 +112,13 @@ impl Four {
     /// A product, whose first bit may be missing.
     #[inline(always)]
     fn set_doubled_if_small<const N: usize>(&mut self, sign: c_int, exponent: exp_t, product: &[u64; N]) {
-        match product[N - 1] & FIRST {
-            // (By an addition, because CPUs shift several limbs slowly.)
-            0 => self.set_rounded(sign, exponent - 1, &add(product, product, false).0, false),
-            _ => self.set_rounded(sign, exponent, product, false),
+        // No branch: it would be taken as often as not. An addition, because CPUs shift several limbs slowly.
+        let is_small = 1 - (product[N - 1] >> 63);
+        let mut added = *product;
+        for limb in &mut added {
+            *limb &= is_small.wrapping_neg();
         }
+        self.set_rounded(sign, exponent - is_small as exp_t, &add(product, &added, false).0, false);
     }
 
     /// The sum or the difference of a number that begins with a one, and one that was moved to it, and a rest of that.
@@ -140,22 +142,18 @@ impl Four {
             };
         }
         let (sum, carry) = add(large, small, false);
-        if !carry {
-            return self.set_rounded(sign, exponent, &sum, rest);
-        }
-        let mut half = [FIRST | sum[N - 1] >> 1; N];
+        let (bits, first) = (carry as u32, (carry as u64) << 63);
+        let mut moved = [first | sum[N - 1] >> bits; N];
         for number in 0..N - 1 {
-            half[number] = sum[number] >> 1 | sum[number + 1] << 63;
+            moved[number] = join(sum[number], sum[number + 1], bits);
         }
-        self.set_rounded(sign, exponent + 1, &half, rest || sum[0] & 1 == 1);
+        self.set_rounded(sign, exponent + bits as exp_t, &moved, rest | (sum[0] & carry as u64 == 1));
     }
 
     /// A difference, moved left until it begins with a one. More than one place it moves only if there is no rest.
     #[inline(always)]
     fn set_normal<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N], rest: bool) {
-        if limbs[N - 1] & FIRST != 0 {
-            self.set_rounded(sign, exponent, limbs, rest);
-        } else if limbs[N - 1] != 0 {
+        if limbs[N - 1] != 0 {
             let (limbs, bits) = begun_with_one(limbs);
             self.set_rounded(sign, exponent - bits as exp_t, &limbs, rest);
         } else {
@@ -185,7 +183,7 @@ impl Four {
             lowest |= limb;
         }
         let is_odd = limbs[N - 4] & 1 == 1;
-        let mut carry = below > FIRST || below == FIRST && (rest || lowest != 0 || is_odd);
+        let mut carry = (below >> 63 == 1) & (below << 1 | lowest != 0 || rest || is_odd);
         for (rounded, limb) in self.limbs.iter_mut().zip(&limbs[N - 4..]) {
             (*rounded, carry) = limb.carrying_add(0, carry);
         }

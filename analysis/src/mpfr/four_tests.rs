@@ -141,3 +141,52 @@ proptest! {
         }
     }
 }
+
+/// Numbers whose sums are neither far from them nor always near, and the floats next to them.
+fn ordinary() -> impl Strategy<Value = Mpfr> {
+    let exponent =
+        prop_oneof![8 => -8..8i64, 2 => -200..200i64, 2 => -1080..1030i64, 1 => -160..-110i64, 1 => 110..135i64];
+    (any::<bool>(), exponent, prop::array::uniform4(limb())).prop_map(|(negative, exponent, mut limbs)| {
+        limbs[3] |= 1 << 63;
+        let mut real = Mpfr::zero(FOUR);
+        real.four = Four { precision: FOUR, sign: if negative { -1 } else { 1 }, exponent, limbs };
+        real
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn what_is_steady_is_right_on_rounded_arguments(
+        (a, b, c) in (ordinary(), ordinary(), ordinary()),
+        by in -4..5i64,
+        leaves in any::<[bool; 3]>(),
+        single in any::<bool>(),
+    ) {
+        let ty = if single { Type::F32 } else { Type::F64 };
+        let mode = crate::mode::Mode { mxcsr: crate::mode::MXCSR_DEFAULT, control: crate::mode::CONTROL_DEFAULT };
+        // Some that nearly cancel as well.
+        let (_, near) = like((a.clone(), 0, [!0 >> by.unsigned_abs(), 0, 0, 1 << (30 + 6 * by)], by % 2 == 0));
+        for [a, b, c] in [[&a, &b, &c], [&a, &near, &c]] {
+            let reals = [a, b, c].map(|real| real.rounded(Target::nearest(ty)));
+            let values = reals.map(|bits| crate::error::value(ty, bits));
+            let exact = values.map(|value| Mpfr::exactly(FOUR, value));
+            let args: [_; 3] = std::array::from_fn(|number| match leaves[number] {
+                true => Operand::Double(values[number]),
+                false => Operand::Real([a, b, c][number]),
+            });
+            let reals_of: [&Mpfr; 3] =
+                std::array::from_fn(|number| if leaves[number] { &exact[number] } else { [a, b, c][number] });
+            for operator in [Operator::Add, Operator::Sub, Operator::Mul, Operator::Div, Operator::Sqrt, Operator::Fma] {
+                let arity = operator.arity();
+                let result = Mpfr::apply(operator, &reals_of[..arity]);
+                if result.is_steady(operator, args, ty) {
+                    let native = crate::native::apply(operator, ty, ty, &reals[..arity], mode).unwrap();
+                    let wrong_by = crate::error::ulps(ty, native, result.rounded(Target::nearest(ty)));
+                    prop_assert!(wrong_by <= crate::real::STEADY, "{operator:?} {a:?} {b:?} {c:?}: {wrong_by}");
+                }
+            }
+        }
+    }
+}

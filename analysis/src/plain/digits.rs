@@ -9,9 +9,9 @@ use crate::mode::Mode;
 use crate::offset::REPAIR;
 use crate::operation::Operations;
 use crate::pair::Pair;
-use crate::real::{Operand, Real};
+use crate::real::{Operand, Real, STEADY};
 use crate::site::Verdict;
-use crate::trace::{Handle, Made, Slot, Term};
+use crate::trace::{Handle, Made, Slot, Term, ULPS_UNASKED};
 use fpgrind_ir::Operator;
 
 /// What is known of an argument that has a node.
@@ -30,7 +30,7 @@ impl<R: Real> Operations<R> {
         operation: &Operation,
         mode: Mode,
     ) -> Option<Handle> {
-        let Operation { operator, args: [a, mut b, mut c], native, at, site } = *operation;
+        let Operation { operator, args: [a, mut b, mut c], native, site, .. } = *operation;
         if ARITY < 2 {
             b = &Lane::NOTHING;
         }
@@ -40,12 +40,30 @@ impl<R: Real> Operations<R> {
         if F::is_nan(native) {
             return None;
         }
-        let [x, y, z] = [self.known(a), self.known(b), self.known(c)];
-        let precision = self.precision();
-        let (result, reals) = self.nodes.next_and([x.node, y.node, z.node]);
+        let ([x, y, z], precision) = ([a.node(), b.node(), c.node()], self.precision());
+        let (result, reals) = self.nodes.next_and([x, y, z]);
         let operands = [operand::<F, R>(a, reals[0]), operand::<F, R>(b, reals[1]), operand::<F, R>(c, reals[2])];
         result.become_result(operator, operands, precision);
-        let real = result.to_f64();
+        let is_steady = self.tolerated >= STEADY && result.is_steady(operator, operands, F::TARGET.ty);
+        let mut influences = self.influences_of(x);
+        for other in [y, z] {
+            influences = self.sets.union(influences, self.influences_of(other));
+        }
+        // Then how wrong it is is asked when somebody wants to know.
+        let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator));
+        if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
+            self.sites.count(site);
+            return Some(self.make_with_digits::<F>(operation, influences, ULPS_UNASKED));
+        }
+        self.with_care::<F>(&Operation { args: [a, b, c], ..*operation }, influences, mode)
+    }
+
+    /// The same, if more has to be looked at. The real has been computed.
+    #[inline(never)]
+    fn with_care<F: Plain>(&mut self, operation: &Operation, mut influences: Influences, mode: Mode) -> Option<Handle> {
+        let Operation { operator, args: [a, b, c], native, site, .. } = *operation;
+        let [x, y, z] = [self.known(a), self.known(b), self.known(c)];
+        let real = self.nodes.next_real().to_f64();
         if !real.is_finite() {
             return None;
         }
@@ -56,8 +74,6 @@ impl<R: Real> Operations<R> {
             let correct = [self.correct::<F>(a, x)?, self.correct::<F>(b, y)?, self.correct::<F>(c, z)?];
             local = distance::<F>(F::apply(operator, correct), rounded);
         }
-        let mut influences = self.sets.union(x.influences, y.influences);
-        influences = self.sets.union(influences, z.influences);
         let mut verdict = Verdict::Fine(Some(local));
         if self.is_error(local) {
             if operator == Operator::Div || !self.is_merely_inaccurate::<F>(operator, [(a, x), (b, y), (c, z)]) {
@@ -69,21 +85,30 @@ impl<R: Real> Operations<R> {
             let values = [real, F::value(native)];
             (influences, verdict) = self.blamed::<F>(operator, [x, y], influences, values, (ulps, site, verdict));
         }
-        self.count += 1;
-        let target = F::TARGET;
-        let made = Made { operator, at, influences, bits: native as u128, real: (), target, ulps };
-        let node = self.nodes.make_next(made, [a.slot, b.slot, c.slot, Slot::None], [a.word, b.word, c.word, 0]);
+        let node = self.make_with_digits::<F>(operation, influences, ulps);
         if self.is_error(ulps) {
-            self.strays.note(target.ty, native as u128, node);
+            self.strays.note(F::TARGET.ty, native as u128, node);
         }
         match verdict {
-            Verdict::Fine(shown) if self.sites.is_due(site) => {
+            Verdict::Fine(shown) => {
                 self.sites.observe_fine(site, node, [F::value(a.bits), F::value(b.bits)], shown, &self.nodes);
             }
-            Verdict::Fine(_) => self.sites.count(site),
             Verdict::Wrong(..) => self.sites.observe(site, node, verdict, mode, &self.nodes),
         }
         Some(node)
+    }
+
+    #[inline(always)]
+    fn make_with_digits<F: Plain>(&mut self, operation: &Operation, influences: Influences, ulps: u64) -> Handle {
+        let Operation { operator, args: [a, b, c], native, at, .. } = *operation;
+        self.count += 1;
+        let made = Made { operator, at, influences, bits: native as u128, real: (), target: F::TARGET, ulps };
+        self.nodes.make_next(made, [a.slot, b.slot, c.slot, Slot::None], [a.word, b.word, c.word, 0])
+    }
+
+    #[inline(always)]
+    fn influences_of(&self, node: Option<Handle>) -> Influences {
+        node.map_or(Influences::NONE, |node| self.nodes[node].influences)
     }
 
     #[inline(always)]
