@@ -19,15 +19,16 @@ mod routines;
 #[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod vectors;
 
-pub use routines::Routines;
 pub use groups::FOUR;
 use groups::Group;
+pub use routines::Routines;
 use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, group_of, number_of};
 
 use crate::consume::Books;
 use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
+use crate::node::{Kept, Node, Slot};
 use crate::operation::Operations;
 use crate::program::Program;
 use crate::real::Real;
@@ -35,7 +36,6 @@ use crate::run::Running;
 use crate::schedule::{Apart, together};
 use crate::shadow::Part;
 use crate::spots::Spots;
-use crate::node::{Kept, Node, Slot};
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{BitOp, Operator, Type};
@@ -290,7 +290,6 @@ fn plain(ty: Type) -> i16 {
     ty as i16 | (Kept::Plain as i16) << 8
 }
 
-
 /// What four bytes of a lane say of an argument that is ready: whether it is wide, that it is ready, and how it is kept.
 fn ready(slot: Slot, wide: bool) -> i32 {
     const {
@@ -392,7 +391,8 @@ impl<'a, R: Real> Compiler<'a, R> {
 
     /// Operations of a kind, all at once; or one by one, if that does not go.
     fn group(&mut self, instrs: &[&Instr]) {
-        let plains: SmallVec<[&Plain; FOUR]> = instrs.iter().filter_map(|instr| instr.plain()).map(|(plain, _)| plain).collect();
+        let plains: SmallVec<[&Plain; FOUR]> =
+            instrs.iter().filter_map(|instr| instr.plain()).map(|(plain, _)| plain).collect();
         let Some((&Plain { operator, .. }, ty)) = instrs.first().and_then(|instr| instr.plain()) else { return };
         let group = Box::new(Group::new(&plains, self.program.lanes.nowhere, &self.operations.sites));
         let at = offset_of!(Operations<R>, routines.table) + group_of(operator, ty) * size_of::<*const u8>();

@@ -63,8 +63,16 @@ impl Facts {
 }
 
 impl Lane {
-    pub const NOTHING: Lane =
-        Lane { own: *Facts::NONE, bits: 0, part: Part::None, wide: false, is_plain: true, slot: Slot::NONE, word: 0, facts: Facts::NONE };
+    pub const NOTHING: Lane = Lane {
+        own: *Facts::NONE,
+        bits: 0,
+        part: Part::None,
+        wide: false,
+        is_plain: true,
+        slot: Slot::NONE,
+        word: 0,
+        facts: Facts::NONE,
+    };
 
     /// What it holds, field by field: a lane that is put together elsewhere and moved here makes the CPU wait.
     #[inline(always)]
@@ -257,7 +265,9 @@ impl Instr {
             Instr::Join(granules, _) => all(&granules.each_ref().map(lane_of)),
             Instr::Logic(logic) => logic.args.iter().for_each(|granules| all(&granules.each_ref().map(lane_of))),
             Instr::Put { from, .. } => all(from),
-            Instr::Assemble(_, granules) => all(&granules.iter().map(lane_of).collect::<SmallVec<[Number; GRANULES]>>()),
+            Instr::Assemble(_, granules) => {
+                all(&granules.iter().map(lane_of).collect::<SmallVec<[Number; GRANULES]>>())
+            }
             Instr::Store { addr, from, .. } => {
                 all(from);
                 all(&addr.lanes());

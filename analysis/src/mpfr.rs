@@ -4,6 +4,10 @@
 //! they lie in the number itself. That halves the time of an addition.
 
 mod complex;
+mod four;
+#[cfg(test)]
+#[path = "mpfr/four_tests.rs"]
+mod four_tests;
 mod functions;
 #[cfg(test)]
 #[path = "mpfr/tests.rs"]
@@ -13,7 +17,8 @@ use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
 use crate::pair::Pair;
-use crate::real::Real;
+use crate::real::{Operand, Real};
+use four::{Four, is_within_bounds};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
 use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
@@ -24,20 +29,15 @@ use std::ptr::NonNull;
 /// A real number with a significand of a fixed number of bits.
 #[derive(Clone, Debug)]
 pub struct Mpfr {
-    precision: u32,
-    sign: c_int,
-    /// MPFR's exponent: it also says whether this is NaN, an infinity or zero.
-    exponent: mpfr::exp_t,
-    limbs: Limbs,
-}
-
-#[derive(Clone, Debug)]
-enum Limbs {
-    Inline([limb_t; INLINE]),
-    Heap(Box<[limb_t]>),
+    /// All of it, but for the limbs if there are more.
+    four: Four,
+    /// Those. (A word: nodes are large, and few numbers have them.)
+    more: Option<Box<Box<[limb_t]>>>,
 }
 
 const INLINE: usize = 4;
+/// The precision of numbers that are added and multiplied by hand.
+const FOUR: u32 = four::PRECISION;
 const LIMB_BITS: usize = limb_t::BITS as usize;
 
 /// Numbers beyond 2^32768 count as infinite, those below 2^-32768 as zero. No float format comes near, and without a
@@ -54,53 +54,39 @@ const MAX_PRECISION: u32 = 1 << 20;
 impl Mpfr {
     /// The number as MPFR takes it, good for as long as `self` is borrowed.
     fn raw(&self) -> mpfr_t {
-        let limbs = match &self.limbs {
-            Limbs::Inline(limbs) => &limbs[..],
-            Limbs::Heap(limbs) => limbs,
-        };
+        let Four { precision, sign, exponent: exp, .. } = self.four;
         // MPFR only reads an operand, whatever the type of the pointer in it.
-        mpfr_t { prec: self.precision as prec_t, sign: self.sign, exp: self.exponent, d: NonNull::from(limbs).cast() }
+        mpfr_t { prec: precision as prec_t, sign, exp, d: NonNull::from(self.limbs()).cast() }
     }
 
-    /// The significand: its highest 64 bits, of which the first is set unless the number is zero or special, and the
-    /// others, lowest first (MPFR manual, "Internals").
-    fn top_and_rest(&self) -> (limb_t, &[limb_t]) {
-        match &self.limbs {
-            Limbs::Inline(limbs) => split(&limbs[..self.limb_count()]),
-            Limbs::Heap(limbs) => split(limbs),
+    /// The significand (MPFR manual, "Internals"): the highest limb is the last, and its first bit is set unless the number is zero or special.
+    #[inline(always)]
+    fn limbs(&self) -> &[limb_t] {
+        match &self.more {
+            None => &self.four.limbs[..limb_count(self.four.precision).min(INLINE)],
+            Some(more) => more,
         }
     }
 
-    fn top_and_rest_mut(&mut self) -> (&mut limb_t, &mut [limb_t]) {
-        let count = self.limb_count();
-        let limbs = match &mut self.limbs {
-            Limbs::Inline(limbs) => &mut limbs[..count],
-            Limbs::Heap(limbs) => limbs,
-        };
-        let (rest, top) = limbs.split_at_mut(count - 1);
-        (&mut top[0], rest)
-    }
-
-    fn limb_count(&self) -> usize {
-        (self.precision as usize).div_ceil(LIMB_BITS)
+    fn limbs_mut(&mut self) -> &mut [limb_t] {
+        match &mut self.more {
+            None => &mut self.four.limbs[..limb_count(self.four.precision).min(INLINE)],
+            Some(more) => more,
+        }
     }
 
     /// Lets MPFR write the number. `write` must set it, and not keep or free it.
     fn set(&mut self, write: impl FnOnce(&mut mpfr_t)) {
-        let limbs = match &mut self.limbs {
-            Limbs::Inline(limbs) => &mut limbs[..],
-            Limbs::Heap(limbs) => limbs,
-        };
-        let mut raw = mpfr_t {
-            prec: self.precision as prec_t,
-            sign: self.sign,
-            exp: self.exponent,
-            d: NonNull::from(limbs).cast(),
-        };
+        let mut raw = self.raw();
+        raw.d = NonNull::from(self.limbs_mut()).cast();
         write(&mut raw);
-        self.sign = raw.sign;
-        self.exponent = raw.exp;
+        (self.four.sign, self.four.exponent) = (raw.sign, raw.exp);
     }
+}
+
+#[inline(always)]
+fn limb_count(precision: u32) -> usize {
+    (precision as usize).div_ceil(LIMB_BITS)
 }
 
 fn split(limbs: &[limb_t]) -> (limb_t, &[limb_t]) {
@@ -110,9 +96,9 @@ fn split(limbs: &[limb_t]) -> (limb_t, &[limb_t]) {
 impl Real for Mpfr {
     fn zero(precision: u32) -> Mpfr {
         let precision = precision.clamp(MIN_PRECISION, MAX_PRECISION);
-        let count = (precision as usize).div_ceil(LIMB_BITS);
-        let limbs = if count <= INLINE { Limbs::Inline([0; INLINE]) } else { Limbs::Heap(vec![0; count].into()) };
-        Mpfr { precision, sign: 1, exponent: EXPONENT_OF_ZERO, limbs }
+        let count = limb_count(precision);
+        let four = Four { precision, sign: 1, exponent: EXPONENT_OF_ZERO, limbs: [0; INLINE] };
+        Mpfr { four, more: (count > INLINE).then(|| Box::new(vec![0; count].into())) }
     }
 
     fn assign(&mut self, ty: Type, bits: u128) {
@@ -128,7 +114,7 @@ impl Real for Mpfr {
             Kind::Finite { exponent, significand } => {
                 self.set_finite(negative, exponent as mpfr::exp_t, (significand >> 64) as limb_t);
                 // Only the longest format has more digits than that.
-                if let Some(next) = self.top_and_rest_mut().1.last_mut() {
+                if let [.., next, _] = self.limbs_mut() {
                     *next = significand as limb_t;
                 }
             }
@@ -146,7 +132,46 @@ impl Real for Mpfr {
         Mpfr::apply(operator, args)
     }
 
+    #[inline(always)]
+    fn become_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
+        let ([a, b, c], mut rooms) = (args, [None; 3]);
+        let [x, y, z] = &mut rooms;
+        let [a, b] = [usual(a, precision, x), usual(b, precision, y)];
+        let c = if operator == Operator::Fma { usual(c, precision, z) } else { None };
+        if !self.becomes_by_hand(operator, a, b, c) {
+            self.become_other_result(operator, args, precision);
+        }
+    }
+
+    /// Exponents tell: each argument moves by half of its last digit, and sums may be a quarter of what they are made of. Away from the ends of the
+    /// format, that is (a sum of small numbers is none).
+    #[inline(always)]
+    fn is_steady(&self, operator: Operator, [a, b, c]: [Operand<Mpfr>; 3], ty: Type) -> bool {
+        let (least, greatest) = match ty {
+            Type::F64 => (-1021, 1024),
+            Type::F32 => (-125, 128),
+            _ => return false,
+        };
+        let is_normal = |exponent: mpfr::exp_t| (least..greatest).contains(&exponent);
+        let exponent = self.four.exponent;
+        let reaches = |greatest: mpfr::exp_t| exponent >= greatest - 2;
+        (least + 4..=greatest - 4).contains(&exponent)
+            && match operator {
+                Operator::Add | Operator::Sub => reaches(exponent_of(a).max(exponent_of(b))),
+                Operator::Mul | Operator::Div => is_normal(exponent_of(a)) && is_normal(exponent_of(b)),
+                Operator::Sqrt => is_normal(exponent_of(a)),
+                Operator::Fma => {
+                    let (a, b) = (exponent_of(a), exponent_of(b));
+                    is_normal(a) && is_normal(b) && reaches((a + b).max(exponent_of(c)))
+                }
+                _ => false,
+            }
+    }
+
     fn compare(&self, other: &Mpfr) -> Option<Ordering> {
+        if self.four.is_usual() && other.four.is_usual() {
+            return Some(self.four.compare(&other.four));
+        }
         if self.is_nan() || other.is_nan() {
             return None;
         }
@@ -167,7 +192,7 @@ impl Real for Mpfr {
         // SAFETY: as above.
         unsafe {
             if mpfr::regular_p(&raw) == 0 {
-                let negative = self.sign < 0;
+                let negative = self.four.sign < 0;
                 return match () {
                     () if mpfr::nan_p(&raw) != 0 => format::nan(to.ty),
                     () if mpfr::inf_p(&raw) != 0 => format::infinity(to.ty, negative),
@@ -175,10 +200,15 @@ impl Real for Mpfr {
                 };
             }
         }
-        let (top, rest) = self.top_and_rest();
+        let (top, rest) = split(self.limbs());
         let (next, rest) = split(rest);
         let more = rest.iter().any(|limb| *limb != 0);
-        format::encode(to, self.sign < 0, self.exponent, (top as u128) << 64 | next as u128, more)
+        format::encode(to, self.four.sign < 0, self.four.exponent, (top as u128) << 64 | next as u128, more)
+    }
+
+    #[inline(always)]
+    fn to_f64(&self) -> f64 {
+        self.to_double()
     }
 
     fn to_mpfr(&self, _: u32) -> Mpfr {
@@ -197,7 +227,9 @@ impl Real for Mpfr {
     #[inline]
     fn is_within_pairs(&self) -> bool {
         // What is special has an exponent that no other number has.
-        self.exponent == EXPONENT_OF_ZERO || (-MAX_EXPONENT..1024).contains(&self.exponent) || self.as_pair().is_some()
+        self.four.exponent == EXPONENT_OF_ZERO
+            || (-MAX_EXPONENT..1024).contains(&self.four.exponent)
+            || self.as_pair().is_some()
     }
 
     fn of_pair(pair: Pair, precision: u32) -> Mpfr {
@@ -228,17 +260,51 @@ impl Real for Mpfr {
 
 impl Mpfr {
     pub fn precision(&self) -> u32 {
-        self.precision
+        self.four.precision
     }
 
     /// The operation, with as many digits as the first argument has.
     pub fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
-        let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision));
-        let raw: [mpfr_t; MAX_ARITY] = std::array::from_fn(|i| args.get(i).map_or(result.raw(), |arg| arg.raw()));
+        let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision()));
+        let usual = |number: usize| args.get(number).map(|arg| &arg.four).filter(|four| four.is_usual());
+        if !result.becomes_by_hand(operator, usual(0), usual(1), usual(2)) {
+            result.becomes(operator, args);
+        }
+        result
+    }
+
+    /// The result of a sum or a product, if all has as many digits as are computed with by hand: says whether it has.
+    #[inline(always)]
+    fn becomes_by_hand(&mut self, operator: Operator, a: Option<&Four>, b: Option<&Four>, c: Option<&Four>) -> bool {
+        let (Some(a), Some(b)) = (a, b) else { return false };
+        if self.more.is_some() {
+            self.more = None;
+        }
+        match operator {
+            Operator::Add => self.four.set_sum(a, b, b.sign),
+            Operator::Sub => self.four.set_sum(a, b, -b.sign),
+            Operator::Mul => self.four.set_product(a, b),
+            Operator::Fma if c.is_some_and(|c| self.four.set_product_and_sum(a, b, c)) => {}
+            _ => return false,
+        }
+        self.keep_within_bounds();
+        true
+    }
+
+    #[inline(never)]
+    fn become_other_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
+        let [a, b, c] = args.map(|arg| arg.real(precision));
+        *self = Mpfr::zero(a.precision());
+        self.becomes(operator, &[&*a, &*b, &*c][..operator.arity()]);
+    }
+
+    /// The result of any operation, with as many digits as it has.
+    fn becomes(&mut self, operator: Operator, args: &[&Mpfr]) {
+        let raw: [mpfr_t; MAX_ARITY] = std::array::from_fn(|i| args.get(i).map_or(self.raw(), |arg| arg.raw()));
         let pointers = raw.each_ref().map(|raw| raw as *const mpfr_t);
         // SAFETY: the operands are borrowed for the whole call, the result is a number of its own, and every one of
         // these functions only reads its operands and writes its result.
-        result.set(|r| unsafe {
+        self.set(|r| unsafe {
             match (operator, &pointers[..args.len().min(MAX_ARITY)]) {
                 (Operator::Add, &[a, b]) => mpfr::add(r, a, b, RND),
                 (Operator::Sub, &[a, b]) => mpfr::sub(r, a, b, RND),
@@ -313,39 +379,55 @@ impl Mpfr {
                 (operator, args) => functions::apply(operator, r, args),
             };
         });
-        result.bounded()
+        self.keep_within_bounds();
     }
 
     fn set_finite(&mut self, negative: bool, exponent: mpfr::exp_t, significand: limb_t) {
-        let (top, rest) = self.top_and_rest_mut();
-        *top = significand;
-        rest.fill(0);
-        self.exponent = exponent;
-        self.sign = if negative { -1 } else { 1 };
+        let limbs = self.limbs_mut();
+        limbs.fill(0);
+        if let Some(top) = limbs.last_mut() {
+            *top = significand;
+        }
+        self.four.exponent = exponent;
+        self.four.sign = if negative { -1 } else { 1 };
     }
 
     /// What [`Real::rounded`] does most, by hand.
+    #[inline(always)]
     fn to_double(&self) -> f64 {
+        if self.four.precision == FOUR && (-1021..=1024).contains(&self.four.exponent) {
+            let [x, y, z, top] = self.four.limbs;
+            // No branch: numbers are rounded up as often as not. An odd digit, or anything behind the middle, is carried.
+            let (kept, rest) = (top >> 11, (x | y | z != 0) as u64);
+            let up = (top & 0x7ff) + (kept & 1 | rest) > 0x400;
+            let magnitude = (((self.four.exponent + 1021) as u64) << 52) + kept + up as u64;
+            return f64::from_bits(magnitude | (((self.four.sign < 0) as u64) << 63));
+        }
+        self.to_unusual_double()
+    }
+
+    #[inline(never)]
+    fn to_unusual_double(&self) -> f64 {
         // The exponents of normal doubles; rounding up from the greatest gives infinity, as it must.
-        if (-1021..=1024).contains(&self.exponent) {
-            let (top, rest) = self.top_and_rest();
+        if (-1021..=1024).contains(&self.four.exponent) {
+            let (top, rest) = split(self.limbs());
             let (kept, lost) = (top >> 11, top & 0x7ff);
             let tie = 0x400;
             let up = lost > tie || lost == tie && (kept & 1 == 1 || rest.iter().any(|limb| *limb != 0));
             // The significand's leading bit, and a carry out of it, add to the exponent.
-            let magnitude = (((self.exponent + 1021) as u64) << 52) + kept + up as u64;
-            return f64::from_bits(magnitude | (((self.sign < 0) as u64) << 63));
+            let magnitude = (((self.four.exponent + 1021) as u64) << 52) + kept + up as u64;
+            return f64::from_bits(magnitude | (((self.four.sign < 0) as u64) << 63));
         }
         // SAFETY: as above.
         unsafe { mpfr::get_d(&self.raw(), RND) }
     }
 
-    /// Without the numbers beyond all formats.
-    fn bounded(mut self) -> Mpfr {
+    /// Gives up numbers beyond all formats.
+    fn keep_within_bounds(&mut self) {
         // NaN, infinities and zeros are exponents beyond all others, so the common case is one comparison.
         // SAFETY: as above.
-        if self.exponent.abs() > MAX_EXPONENT && unsafe { mpfr::regular_p(&self.raw()) } != 0 {
-            let (sign, is_huge) = (self.sign, self.exponent > 0);
+        if !is_within_bounds(self.four.exponent) && unsafe { mpfr::regular_p(&self.raw()) } != 0 {
+            let (sign, is_huge) = (self.four.sign, self.four.exponent > 0);
             self.set(|this| unsafe {
                 if is_huge {
                     mpfr::set_inf(this, sign)
@@ -354,7 +436,29 @@ impl Mpfr {
                 };
             });
         }
-        self
+    }
+}
+
+/// An argument, if it has as many digits as are computed with by hand; where a double has room to become one.
+#[inline(always)]
+fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut Option<Four>) -> Option<&'a Four> {
+    match arg {
+        Operand::Real(real) => Some(&real.four).filter(|four| four.is_usual()),
+        Operand::Double(value) if precision == FOUR => {
+            *room = Four::of_double(value);
+            room.as_ref()
+        }
+        Operand::Double(_) => None,
+    }
+}
+
+/// The exponent of an argument. That of zero is less than any, and so is that of what is special, of which no usual number is made; a subnormal double's is said
+/// to be the least of all doubles.
+#[inline(always)]
+fn exponent_of(arg: Operand<Mpfr>) -> mpfr::exp_t {
+    match arg {
+        Operand::Real(real) => real.four.exponent,
+        Operand::Double(value) => (value.to_bits() >> 52 & 0x7ff) as mpfr::exp_t - 1022,
     }
 }
 

@@ -141,7 +141,7 @@ fn between() -> impl Strategy<Value = Mpfr> {
 fn by_subnormalizing(real: &Mpfr, ty: Type, rnd: rnd_t) -> Mpfr {
     let format::Layout { digits, least, greatest } = format::layout(ty);
     let mut rounded = Mpfr::zero(MIN_PRECISION);
-    rounded.precision = digits;
+    rounded.four.precision = digits;
     // SAFETY: valid numbers; the exponents that MPFR allows are this thread's, and put back.
     unsafe {
         let (emin, emax) = (mpfr::get_emin(), mpfr::get_emax());
@@ -180,9 +180,9 @@ proptest! {
     ) {
         // Near the ends of the narrow formats as well.
         let mut near = real.clone();
-        near.exponent = if real.exponent.abs() < 1100 { real.exponent % 30 - 12 } else { real.exponent };
+        near.four.exponent = if real.four.exponent.abs() < 1100 { real.four.exponent % 30 - 12 } else { real.four.exponent };
         let mut far = real.clone();
-        far.exponent = if real.exponent.abs() < 1100 { real.exponent + shift as mpfr::exp_t } else { real.exponent };
+        far.four.exponent = if real.four.exponent.abs() < 1100 { real.four.exponent + shift as mpfr::exp_t } else { real.four.exponent };
         for real in [real, near, far] {
             let bits = real.rounded(Target { direction: direction.0, ..Target::nearest(ty) });
             let mut ours = Mpfr::zero(128);

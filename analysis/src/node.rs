@@ -74,6 +74,9 @@ pub struct Node {
 
 const _: () = assert!(size_of::<Node>() == 64);
 
+/// The total error of a node that nobody has asked for.
+pub const ULPS_UNASKED: u64 = u64::MAX - 1;
+
 /// What has no place in a node.
 pub struct Beside<R> {
     pub(crate) real: R,
@@ -90,7 +93,15 @@ pub struct Beside<R> {
 
 impl<R: Real> Beside<R> {
     pub fn empty() -> Beside<R> {
-        Beside { real: R::zero(0), target: Target::nearest(Type::F64), ulps: 0, bits: 0, fourth: 0, fourth_slot: Slot::NONE, leaf: None }
+        Beside {
+            real: R::zero(0),
+            target: Target::nearest(Type::F64),
+            ulps: 0,
+            bits: 0,
+            fourth: 0,
+            fourth_slot: Slot::NONE,
+            leaf: None,
+        }
     }
 }
 
@@ -242,8 +253,8 @@ impl<'a, R: Real> View<'a, R> {
     #[inline]
     pub fn ulps(&self) -> u64 {
         match self.beside {
-            Some(beside) => beside.ulps,
-            None => error::ulps_of(self.target(), self.bits(), self.rounded()),
+            Some(beside) if beside.ulps != ULPS_UNASKED => beside.ulps,
+            _ => error::ulps_of(self.target(), self.bits(), self.rounded()),
         }
     }
 

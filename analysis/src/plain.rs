@@ -3,23 +3,22 @@
 //! This does what [`Operations::operate`] does, without asking what cannot be. Where anything is out of the ordinary, or there is a doubt
 //! to settle, it gives up before it has changed anything.
 
-use crate::compensation::is_nothing_beside;
+mod digits;
+
 use crate::dd::{DoubleDouble, is_near_tie};
 use crate::error;
-use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::{Facts, Lane, Number};
 use crate::location::LocationId;
 use crate::magic;
 use crate::mode::{MXCSR_MATTERS, Mode, Target};
+use crate::node::{Kept, Node, View};
 use crate::offset::{self, Arithmetic, Near, Offset, REPAIR};
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::real::Real;
 use crate::shadow::Part;
-use crate::site::Verdict;
-use crate::node::{Kept, Node, View};
-use crate::trace::{Handle, Leaf, Made, Nodes, Slot, Term};
+use crate::trace::{Handle, Leaf, Nodes, Slot, Term};
 use fpgrind_ir::{Operator, Type};
 
 /// Formats of the common case.
@@ -186,32 +185,16 @@ impl Lane {
     /// It becomes what an operation came to that is kept as an offset.
     #[inline(always)]
     fn become_near<R: Real>(&mut self, native: u64, handle: Handle, nodes: &Nodes<R>) {
-        self.set(native, Part::Shadow(handle), false);
-        self.is_plain = true;
+        self.become_result(native, handle);
         self.facts = (&raw const nodes[handle]).cast();
-        (self.slot, self.word) = handle.as_arg();
     }
 
-    /// The argument that it is ready to be.
+    /// It becomes what an operation came to that can be handed on.
     #[inline(always)]
-    fn float<F: Plain, R: Real>(&self, nodes: &Nodes<R>) -> Float {
-        let Lane { slot, word, .. } = *self;
-        match self.node() {
-            None => {
-                let real = Pair::double(F::value(self.bits));
-                Float { real, ulps: 0, influences: Influences::NONE, slot, word }
-            }
-            Some(node) => {
-                let node = nodes.of(node);
-                let ulps = node.ulps();
-                let real = match ulps {
-                    // That is all that is asked of reals that are no pairs.
-                    0 if !R::HAS_PAIRS => Pair::double(F::value(self.bits)),
-                    _ => node.real().as_pair().unwrap_or(Pair::UNKNOWN),
-                };
-                Float { real, ulps, influences: node.influences, slot, word }
-            }
-        }
+    fn become_result(&mut self, native: u64, handle: Handle) {
+        self.set(native, Part::Shadow(handle), false);
+        (self.is_plain, self.facts) = (true, Facts::UNKNOWN);
+        (self.slot, self.word) = handle.as_arg();
     }
 }
 
@@ -223,15 +206,6 @@ fn is_usable<R: Real>(node: View<'_, R>) -> bool {
         Kept::Near => false,
         Kept::Beside => !node.is_special() && node.is_within_pairs(),
     }
-}
-
-/// An argument, and what is known of it.
-struct Float {
-    real: Pair,
-    ulps: u64,
-    influences: Influences,
-    slot: Slot,
-    word: u64,
 }
 
 /// An operation that may be the common case.
@@ -251,29 +225,6 @@ pub struct Known {
 }
 
 impl<R: Real> Operations<R> {
-    /// What a term is under the influence of, none if it is a repair.
-    fn influences_unless_repair<F: Plain>(&mut self, lane: &Lane, float: &Float) -> Influences {
-        let native = F::value(lane.bits).abs();
-        let may_repair = native == 0.0 || float.real.hi.abs() <= native * REPAIR;
-        match lane.part {
-            Part::Shadow(node) if may_repair && !float.influences.is_empty() && self.is_repair(Term::Node(node)) => {
-                Influences::NONE
-            }
-            _ => float.influences,
-        }
-    }
-
-    /// The operation on reals that are no pairs; and the double next to its result.
-    #[inline(always)]
-    fn compute_from_nodes<F: Plain>(&mut self, operator: Operator, args: [&Lane; 3]) -> Option<(Pair, R)> {
-        let term = |lane: &Lane| match lane.node() {
-            Some(node) => Term::Node(node),
-            None => Term::Leaf(Leaf::new(Type::F64, F::value(lane.bits).to_bits() as u128, false)),
-        };
-        let real = self.real(operator, &args.map(term)[..operator.arity()]);
-        Some((real.as_pair()?, real))
-    }
-
     /// Does the operation, if that is the common case: says whether it was.
     #[inline(always)]
     pub fn plain<F: Plain>(
@@ -292,6 +243,16 @@ impl<R: Real> Operations<R> {
         let native = F::apply(operator, args.map(|lane| lane.bits));
         let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
+        if !R::HAS_PAIRS {
+            let node = match operator {
+                Operator::Sqrt => self.with_digits::<F, 1>(&operation, mode),
+                Operator::Fma => self.with_digits::<F, 3>(&operation, mode),
+                _ => self.with_digits::<F, 2>(&operation, mode),
+            };
+            let Some(node) = node else { return false };
+            lanes[to as usize].become_result(native, node);
+            return true;
+        }
         let mut known = None;
         let mut near = self.nearly_right::<F>(&operation, &mut known);
         if is_sum(operator)
@@ -309,7 +270,6 @@ impl<R: Real> Operations<R> {
             return true;
         }
         let node = match operator {
-            _ if !R::HAS_PAIRS => self.as_pairs::<F>(&operation, mode),
             Operator::Add | Operator::Sub => self.sum_of_pairs::<F>(&operation, mode),
             _ => self.lossy::<F>(&operation, mode),
         };
@@ -377,88 +337,6 @@ impl<R: Real> Operations<R> {
         }
         Some(node)
     }
-
-    /// If all are pairs of doubles, and no doubt is to be settled.
-    #[inline(always)]
-    fn as_pairs<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
-        let [x, y, z] = [a, b, c].map(|lane| lane.float::<F, R>(&self.nodes));
-        let (real, shadow) = match operator {
-            _ if !R::HAS_PAIRS => self.compute_from_nodes::<F>(operator, [a, b, c]),
-            Operator::Sqrt => pair_and_real(Pair::compute(operator, &[x.real]), self.precision()),
-            Operator::Fma => pair_and_real(Pair::compute(operator, &[x.real, y.real, z.real]), self.precision()),
-            _ => pair_and_real(Pair::compute(operator, &[x.real, y.real]), self.precision()),
-        }?;
-        let rounded = F::rounded(real)?;
-        if F::is_nan(native) {
-            return None;
-        }
-        let ulps = distance::<F>(native, rounded);
-        let mut local = ulps;
-        if x.ulps | y.ulps | z.ulps != 0 {
-            let [x, y, z] = [F::rounded(x.real)?, F::rounded(y.real)?, F::rounded(z.real)?];
-            local = distance::<F>(F::apply(operator, [x, y, z]), rounded);
-        }
-        let mut is_wrong = self.is_error(local);
-        let mut shown = Some(local);
-        if !real.is_settled_double() && self.settles && self.is_error(local.saturating_add(F::doubt(real))) {
-            if self.has_time() || !self.sites.passes_over_doubt(site) {
-                return None;
-            }
-            // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
-            if !self.sites.is_candidate(site) {
-                (is_wrong, shown) = (false, None);
-            }
-        }
-        let mut influences = x.influences;
-        if y.influences != influences || z.influences != influences {
-            influences = self.sets.union(influences, y.influences);
-            influences = self.sets.union(influences, z.influences);
-        }
-        if !influences.is_empty() && is_sum(operator) && !is_nothing_beside(real.hi, F::value(native)) {
-            // A repair is no cause of what it repairs.
-            let [of_a, of_b] = [(a, &x), (b, &y)].map(|(lane, float)| self.influences_unless_repair::<F>(lane, float));
-            influences = self.sets.union(of_a, of_b);
-        }
-        if is_wrong || !influences.is_empty() {
-            // The pairs do not tell all that is asked now.
-            if !R::HAS_PAIRS {
-                return None;
-            }
-            match repaired(operator, [&x, &y], &real, ulps) {
-                Some(repaired) => (influences, is_wrong, shown) = (repaired.influences, false, None),
-                None if is_wrong => influences = self.sets.with(influences, site as u32),
-                None => {}
-            }
-        }
-        self.count += 1;
-        let (ty, target) = (F::TARGET.ty, F::TARGET);
-        let made = Made { operator, at, influences, bits: native as u128, real: shadow, target, ulps };
-        let node = self.nodes.make_of(made, [x.slot, y.slot, z.slot, Slot::NONE], [x.word, y.word, z.word, 0]);
-        if self.is_error(ulps) {
-            self.strays.note(ty, native as u128, node);
-        }
-        if is_wrong {
-            let verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
-            self.sites.observe(site, node, verdict, mode, &self.nodes);
-        } else {
-            let args = [F::value(a.bits), F::value(b.bits)];
-            self.sites.observe_fine(site, node, args, shown, &self.nodes);
-        }
-        Some(node)
-    }
-}
-
-#[inline(always)]
-fn pair_and_real<R: Real>(pair: Option<Pair>, precision: u32) -> Option<(Pair, R)> {
-    pair.map(|pair| (pair, R::of_pair(pair, precision)))
-}
-
-/// The argument that a sum is in the reals, if natively it is better than that: the other argument compensated an error.
-#[inline(always)]
-fn repaired<'a>(operator: Operator, args: [&'a Float; 2], real: &Pair, ulps: u64) -> Option<&'a Float> {
-    let is_repaired = |arg: &&Float| ulps < arg.ulps && arg.real.hi == real.hi && arg.real.lo == real.lo;
-    args.into_iter().find(is_repaired).filter(|_| is_sum(operator))
 }
 
 #[inline(always)]

@@ -7,7 +7,34 @@ use crate::number::Number;
 use crate::offset::Near;
 use crate::pair::Pair;
 use fpgrind_ir::{Operator, Type};
+use std::borrow::Cow;
 use std::cmp::Ordering;
+
+/// See [`Real::is_steady`].
+pub const STEADY: u64 = 24;
+
+/// An argument, as it is at hand.
+pub enum Operand<'a, R> {
+    Real(&'a R),
+    Double(f64),
+}
+
+impl<R> Clone for Operand<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Operand<'_, R> {}
+
+impl<'a, R: Real> Operand<'a, R> {
+    pub fn real(self, precision: u32) -> Cow<'a, R> {
+        match self {
+            Operand::Real(real) => Cow::Borrowed(real),
+            Operand::Double(value) => Cow::Owned(R::exactly(precision, value)),
+        }
+    }
+}
 
 pub trait Real: Clone + 'static {
     /// Zero, with so many bits of significand where that is a choice.
@@ -17,6 +44,17 @@ pub trait Real: Clone + 'static {
     /// The operation in the reals. `args` has the operator's arity; otherwise the result is NaN.
     /// So many bits of significand are enough where that is a choice.
     fn compute(operator: Operator, args: &[&Self], precision: u32) -> Self;
+    /// The same, where the result is to stay.
+    #[inline(always)]
+    fn become_result(&mut self, operator: Operator, args: [Operand<Self>; 3], precision: u32) {
+        let [a, b, c] = args.map(|arg| arg.real(precision));
+        *self = Self::compute(operator, &[&*a, &*b, &*c][..operator.arity()], precision);
+    }
+    /// Is it a result that is wrong by at most [`STEADY`] floats, beyond doubt, if the operation is done on the floats next to its arguments, and both
+    /// are rounded to nearest? Nothing is said of those that are not.
+    fn is_steady(&self, _operator: Operator, _args: [Operand<Self>; 3], _ty: Type) -> bool {
+        false
+    }
     /// Nothing if either is NaN.
     fn compare(&self, other: &Self) -> Option<Ordering>;
     fn is_nan(&self) -> bool;

@@ -116,8 +116,9 @@ fn segment(instrs: &[Instr], questions: &mut Questions) -> Vec<usize> {
 
 /// Inputs first, then the operations of which there are most of a kind, then outputs.
 fn choose(instrs: &[Instr], ready: &[usize]) -> Vec<usize> {
-    let is_output =
-        |at: &usize| matches!(instrs[*at], Instr::Store { .. } | Instr::StoreDouble { .. } | Instr::Put { .. } | Instr::Drop { .. });
+    let is_output = |at: &usize| {
+        matches!(instrs[*at], Instr::Store { .. } | Instr::StoreDouble { .. } | Instr::Put { .. } | Instr::Drop { .. })
+    };
     let inputs: Vec<usize> =
         ready.iter().copied().filter(|at| instrs[*at].plain().is_none() && !is_output(at)).collect();
     if !inputs.is_empty() {

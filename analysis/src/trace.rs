@@ -194,12 +194,45 @@ impl<R: Real> Nodes<R> {
         Handle::new(index)
     }
 
+    /// Makes the node whose real was computed where it stays. Its native value is this, its total error that or unasked.
+    #[inline(always)]
+    pub fn make_next(&mut self, node: Node, bits: u64, ulps: u64) -> Handle {
+        let index = self.next_free();
+        self.nodes[index] = Node { kept: Kept::Beside, ..node };
+        let beside = self.beside_of(index);
+        (beside.bits, beside.ulps, beside.target) = (bits as u128, ulps, Target::nearest(node.ty));
+        (beside.fourth_slot, beside.leaf) = (Slot::NONE, None);
+        Handle::new(index)
+    }
+
+    /// Where the real of the node that is made next is to be computed, and those of these nodes, all of which are kept beside.
+    #[inline(always)]
+    pub fn next_and<const N: usize>(&mut self, of: [Option<Handle>; N]) -> (&mut R, [Option<&R>; N]) {
+        self.make_room();
+        let index = self.cursor;
+        let next: *mut R = &raw mut self.beside_of(index).real;
+        let known = of.map(|handle| {
+            let handle = handle?;
+            assert!(handle.index() != index);
+            self.of(handle).beside.map(|beside| &beside.real)
+        });
+        // SAFETY: it lies in `beside`, and is none of those that were looked up, because it is of another node.
+        (unsafe { &mut *next }, known)
+    }
+
+    /// That real.
+    pub fn next_real(&self) -> Option<&R> {
+        let page = self.beside.get(self.cursor / MORE)?.as_ref()?;
+        Some(&page[self.cursor % MORE].real)
+    }
+
     /// Keeps what a node stands for, in the node if it has a place there, and beside if there is more to know.
     #[inline(always)]
     fn keep(&mut self, index: usize, beside: Beside<R>) {
         let node = &mut self.nodes[index];
         let has_place = beside.fourth_slot == Slot::NONE && beside.target == Target::nearest(node.ty);
-        let near = beside.real.near(value(node.ty, beside.bits)).filter(|_| has_place && node.operator != Operator::Cast);
+        let near =
+            beside.real.near(value(node.ty, beside.bits)).filter(|_| has_place && node.operator != Operator::Cast);
         node.kept = near.map_or(Kept::Beside, |near| {
             node.near = near;
             if is_special(node.operator, || near.native) { Kept::Near } else { Kept::Plain }

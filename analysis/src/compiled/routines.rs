@@ -69,7 +69,14 @@ impl Routines {
         let mut numbers = Aligned([[0.0; 4]; NUMBERS]);
         let known = made.iter().flat_map(|(.., known)| known);
         numbers.0.iter_mut().zip(known).for_each(|(number, known)| *number = [*known; 4]);
-        Routines { table, examples, way: Way::NOWHERE, fours: Aligned([0.0; 36]), numbers, code: made.map(|(code, ..)| code) }
+        Routines {
+            table,
+            examples,
+            way: Way::NOWHERE,
+            fours: Aligned([0.0; 36]),
+            numbers,
+            code: made.map(|(code, ..)| code),
+        }
     }
 
     pub fn are_there(&self) -> bool {
@@ -530,7 +537,9 @@ impl<R: Real> Maker<R> {
             ; mov [BYTE rdi + LANE_FACTS], rdi
         );
         match ty {
-            Type::F32 => dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq xmm0, xmm0; vmovapd [rdi], ymm0; ret),
+            Type::F32 => {
+                dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq xmm0, xmm0; vmovapd [rdi], ymm0; ret)
+            }
             // What is soon read as a whole is written as a whole.
             _ => dynasm!(self.asm; .arch x64; vmovq xmm0, r8; vmovapd [rdi], ymm0; ret),
         }

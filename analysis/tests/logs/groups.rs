@@ -12,7 +12,8 @@ const LANES: usize = 4;
 
 /// Four turns of a loop over two arrays, turn by turn: `step` says what is done with %a and %b, from value %0 on, and stores the value %n.
 fn turns(ty: &str, bytes: usize, steps: &[&str]) -> String {
-    let mut text = String::from("block 0x1000 record 128 {\n  0x1000 4:\n    v0: b64 = live rdi #8\n    v1: b64 = live rsi #16\n");
+    let mut text =
+        String::from("block 0x1000 record 128 {\n  0x1000 4:\n    v0: b64 = live rdi #8\n    v1: b64 = live rsi #16\n");
     let mut next = 2;
     for lane in 0..LANES {
         let (a, b, at) = (next, next + 1, bytes * lane);
@@ -117,7 +118,8 @@ fn four_singles_have_the_shadows_that_they_have_alone() {
 fn a_load_finds_what_was_stored_before_it_wherever_that_is() {
     let mut log = Log::new();
     // In each turn a number with an error goes from one array to the next element of the other.
-    let mut text = String::from("block 0x1000 record 128 {\n  0x1000 4:\n    v0: b64 = live rdi #8\n    v1: b64 = live rsi #16\n");
+    let mut text =
+        String::from("block 0x1000 record 128 {\n  0x1000 4:\n    v0: b64 = live rdi #8\n    v1: b64 = live rsi #16\n");
     for lane in 0..LANES {
         let (first, at) = (2 + 2 * lane, 8 * lane);
         writeln!(text, "    v{first}: f64 = load [v1+{at:#x}] #{}", 32 + at).unwrap();
@@ -149,7 +151,9 @@ fn a_load_finds_what_was_stored_before_it_wherever_that_is() {
             let is_exact = shadow.native == shadow.rounded;
             match lane < shift as usize / 8 {
                 true => assert!(is_exact, "{run} {lane} {shadow:?}"),
-                false if run >= LOOKED_AT as u64 => (handed_on, inexact) = (handed_on + 1, inexact + !is_exact as usize),
+                false if run >= LOOKED_AT as u64 => {
+                    (handed_on, inexact) = (handed_on + 1, inexact + !is_exact as usize)
+                }
                 false => {}
             }
         }

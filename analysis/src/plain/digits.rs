@@ -1,0 +1,216 @@
+//! The common case of reals that are no pairs, but have digits of their own: these are computed where the result's node will be.
+
+use super::{Operation, Plain, distance, is_sum};
+use crate::compensation::is_nothing_beside;
+use crate::findings::CauseKind;
+use crate::influence::Influences;
+use crate::lanes::Lane;
+use crate::mode::Mode;
+use crate::node::ULPS_UNASKED;
+use crate::offset::REPAIR;
+use crate::operation::Operations;
+use crate::pair::Pair;
+use crate::real::{Operand, Real, STEADY};
+use crate::site::Verdict;
+use crate::trace::{Handle, Node, Term};
+use fpgrind_ir::Operator;
+
+/// What is known of an argument that has a node.
+#[derive(Clone, Copy)]
+struct Known {
+    node: Option<Handle>,
+    ulps: u64,
+    influences: Influences,
+}
+
+impl<R: Real> Operations<R> {
+    /// If the operation is fine, or merely inaccurate. Else nothing has changed. (It is no part of the engine, which is large enough.)
+    #[inline(never)]
+    pub(super) fn with_digits<F: Plain, const ARITY: usize>(
+        &mut self,
+        operation: &Operation,
+        mode: Mode,
+    ) -> Option<Handle> {
+        let Operation { operator, args: [a, mut b, mut c], native, site, .. } = *operation;
+        if ARITY < 2 {
+            b = &Lane::NOTHING;
+        }
+        if ARITY < 3 {
+            c = &Lane::NOTHING;
+        }
+        if F::is_nan(native) {
+            return None;
+        }
+        let ([x, y, z], precision) = ([a.node(), b.node(), c.node()], self.precision());
+        let (result, reals) = self.nodes.next_and([x, y, z]);
+        let operands = [operand::<F, R>(a, reals[0]), operand::<F, R>(b, reals[1]), operand::<F, R>(c, reals[2])];
+        result.become_result(operator, operands, precision);
+        let is_steady = self.tolerated >= STEADY && result.is_steady(operator, operands, F::TARGET.ty);
+        let mut influences = self.influences_of(x);
+        for other in [y, z] {
+            influences = self.sets.union(influences, self.influences_of(other));
+        }
+        // Then how wrong it is is asked when somebody wants to know.
+        let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator));
+        if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
+            self.sites.count(site);
+            return Some(self.make_with_digits::<F>(operation, influences, ULPS_UNASKED));
+        }
+        self.with_care::<F>(&Operation { args: [a, b, c], ..*operation }, influences, mode)
+    }
+
+    /// The same, if more has to be looked at. The real has been computed.
+    #[inline(never)]
+    fn with_care<F: Plain>(&mut self, operation: &Operation, mut influences: Influences, mode: Mode) -> Option<Handle> {
+        let Operation { operator, args: [a, b, c], native, site, .. } = *operation;
+        let [x, y, z] = [self.known(a), self.known(b), self.known(c)];
+        let real = self.nodes.next_real()?.to_f64();
+        if !real.is_finite() {
+            return None;
+        }
+        let rounded = F::rounded(Pair::double(real))?;
+        let ulps = distance::<F>(native, rounded);
+        let mut local = ulps;
+        if x.ulps | y.ulps | z.ulps != 0 {
+            let correct = [self.correct::<F>(a, x)?, self.correct::<F>(b, y)?, self.correct::<F>(c, z)?];
+            local = distance::<F>(F::apply(operator, correct), rounded);
+        }
+        let mut verdict = Verdict::Fine(Some(local));
+        if self.is_error(local) {
+            if operator == Operator::Div || !self.is_merely_inaccurate::<F>(operator, [(a, x), (b, y), (c, z)]) {
+                return None;
+            }
+            verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
+        }
+        if !influences.is_empty() || !verdict.is_fine() {
+            let values = [real, F::value(native)];
+            (influences, verdict) = self.blamed::<F>(operator, [x, y], influences, values, (ulps, site, verdict));
+        }
+        let node = self.make_with_digits::<F>(operation, influences, ulps);
+        if self.is_error(ulps) {
+            self.strays.note(F::TARGET.ty, native as u128, node);
+        }
+        match verdict {
+            Verdict::Fine(shown) => {
+                self.sites.observe_fine(site, node, [F::value(a.bits), F::value(b.bits)], shown, &self.nodes);
+            }
+            Verdict::Wrong(..) => self.sites.observe(site, node, verdict, mode, &self.nodes),
+        }
+        Some(node)
+    }
+
+    #[inline(always)]
+    fn make_with_digits<F: Plain>(&mut self, operation: &Operation, influences: Influences, ulps: u64) -> Handle {
+        let Operation { operator, args: [a, b, c], native, at, .. } = *operation;
+        self.count += 1;
+        let node = Node {
+            influences,
+            at,
+            args: [a.word, b.word, c.word],
+            slots: [a.slot, b.slot, c.slot],
+            ..Node::of_kind(operator, F::TARGET.ty)
+        };
+        self.nodes.make_next(node, native, ulps)
+    }
+
+    #[inline(always)]
+    fn influences_of(&self, node: Option<Handle>) -> Influences {
+        node.map_or(Influences::NONE, |node| self.nodes[node].influences)
+    }
+
+    #[inline(always)]
+    fn known(&self, lane: &Lane) -> Known {
+        match lane.node() {
+            Some(handle) => {
+                let node = self.nodes.of(handle);
+                Known { node: Some(handle), ulps: node.ulps(), influences: node.influences }
+            }
+            None => Known { node: None, ulps: 0, influences: Influences::NONE },
+        }
+    }
+
+    /// What an argument should be, if that is easily had.
+    #[inline(always)]
+    fn correct<F: Plain>(&self, lane: &Lane, known: Known) -> Option<u64> {
+        match known.node {
+            Some(node) if known.ulps != 0 => F::rounded(Pair::double(self.nodes.of(node).real().to_f64())),
+            _ => Some(lane.bits),
+        }
+    }
+
+    /// Is a wrong operation so for no other reason than that it lost digits? Not if an argument, or what comes out of what they should be, is
+    /// beyond the format.
+    #[cold]
+    fn is_merely_inaccurate<F: Plain>(&self, operator: Operator, args: [(&Lane, Known); 3]) -> bool {
+        let mut correct = [0; 3];
+        for (correct, (lane, known)) in correct.iter_mut().zip(args) {
+            let Some(bits) = self.correct::<F>(lane, known) else { return false };
+            let is_beyond = |node: Handle| {
+                let value = F::value(bits);
+                let is_zero =
+                    || self.nodes.of(node).real().compare(&R::zero(self.precision())).is_some_and(|o| o.is_eq());
+                !value.is_finite() || value == 0.0 && !is_zero()
+            };
+            if known.node.is_some_and(is_beyond) {
+                return false;
+            }
+            *correct = bits;
+        }
+        F::value(F::apply(operator, correct)).is_finite()
+    }
+
+    /// Whose influence the result is under, that of its arguments being this, and the verdict if it stands.
+    fn blamed<F: Plain>(
+        &mut self,
+        operator: Operator,
+        args: [Known; 2],
+        mut influences: Influences,
+        [real, native]: [f64; 2],
+        (ulps, site, verdict): (u64, usize, Verdict),
+    ) -> (Influences, Verdict) {
+        if is_sum(operator) {
+            if !influences.is_empty() && !is_nothing_beside(real, native) {
+                influences = Influences::NONE;
+                for arg in args {
+                    influences = self.add_unless_repair::<F>(influences, arg);
+                }
+            }
+            if influences.is_empty() && verdict.is_fine() {
+                return (influences, verdict);
+            }
+            for arg in args {
+                // It repairs the argument that it is in the reals.
+                if ulps < arg.ulps
+                    && let Some(node) = arg.node
+                    && let Some(real) = self.nodes.next_real()
+                    && self.nodes.of(node).real().compare(real).is_some_and(|order| order.is_eq())
+                {
+                    return (arg.influences, Verdict::Fine(None));
+                }
+            }
+        }
+        if !verdict.is_fine() {
+            influences = self.sets.with(influences, site as u32);
+        }
+        (influences, verdict)
+    }
+
+    /// A repair is no cause of what it repairs.
+    fn add_unless_repair<F: Plain>(&mut self, influences: Influences, arg: Known) -> Influences {
+        let Some(node) = arg.node.filter(|_| !arg.influences.is_empty()) else { return influences };
+        let native = F::value(self.nodes.of(node).bits() as u64).abs();
+        let may_repair = native == 0.0 || self.nodes.of(node).real().to_f64().abs() <= native * REPAIR;
+        match may_repair && self.is_repair(Term::Node(node)) {
+            true => influences,
+            false => self.sets.union(influences, arg.influences),
+        }
+    }
+}
+
+#[inline(always)]
+fn operand<'a, F: Plain, R>(lane: &Lane, kept: Option<&'a R>) -> Operand<'a, R> {
+    match kept {
+        Some(real) => Operand::Real(real),
+        None => Operand::Double(F::value(lane.bits)),
+    }
+}
