@@ -105,7 +105,7 @@ pub struct Nodes<R> {
 }
 
 /// They fit into a second-level cache: more are worth their misses only if they are in use.
-const FEW: usize = 1 << 14;
+const FEW: usize = 1 << 13;
 /// New ones come in such numbers.
 const MORE: usize = 256;
 /// How many times the nodes in use there are room for. Each collection looks at all in use.

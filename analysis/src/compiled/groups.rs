@@ -7,6 +7,7 @@
 use super::routines::{AHEAD, Maker, NODE_SHIFT, example};
 use super::vectors::{Arg, Known, four};
 use super::*;
+use crate::offset::REPAIR;
 use crate::site::{Sites, Tally};
 
 /// Operations in a group, at most; what a group has fewer are its first again, and lead nowhere.
@@ -61,6 +62,9 @@ impl Group {
     }
 }
 
+/// The half of eight bytes that they are.
+const INFLUENCES: f64 = f64::from_bits(u32::MAX as u64);
+
 const ARGS: i32 = offset_of!(Group, args) as i32;
 const TO: i32 = offset_of!(Group, to) as i32;
 const NODE: i32 = size_of::<Node>() as i32;
@@ -101,16 +105,22 @@ impl<R: Real> Maker<R> {
             self.gather(Arg(arg));
         }
         let all = self.number(-0.0);
-        let influences = self.number(f64::from_bits(u32::MAX as u64));
-        dynasm!(self.asm; .arch x64; vptest ymm15, [rbx + influences]; jnz =>unusual);
+        let influences = self.number(INFLUENCES);
+        dynasm!(self.asm; .arch x64; vptest ymm15, [rbx + influences]; setnz r8b);
         self.compute(operator, ty);
         self.is_greater(5, 10, 0);
-        let [odd] = self.labels();
+        let [odd, influenced, united] = self.labels();
         dynasm!(self.asm
             ; .arch x64
             ; vtestpd ymm5, [rbx + all]
             ; jnc =>odd
             ; =>fine
+            ; vxorpd ymm12, ymm12, ymm12
+            ; test r8b, r8b
+            ; jnz =>influenced
+            ; =>united
+            ; mov r8, [BYTE r9 + executions]
+            ; add r8, [r11 + times]
             ; cmp QWORD [r11 + sites], 1
             ; jne =>count_all
             ; =>counted
@@ -141,7 +151,9 @@ impl<R: Real> Maker<R> {
                 ; jae =>failed
             );
         }
-        dynasm!(self.asm; .arch x64; jmp =>nothing_due; =>count_all);
+        dynasm!(self.asm; .arch x64; jmp =>nothing_due; =>influenced);
+        self.unite_influences(operator, unusual);
+        dynasm!(self.asm; .arch x64; jmp =>united; =>count_all);
         for number in 1..FOUR as i32 {
             dynasm!(self.asm
                 ; .arch x64
@@ -201,6 +213,7 @@ impl<R: Real> Maker<R> {
             ; vmovupd [rbx + four::<R>(arg, Known::Native)], ymm0
             ; vmovupd [rbx + four::<R>(arg, Known::By)], ymm1
             ; vmovupd [rbx + four::<R>(arg, Known::Err)], ymm2
+            ; vmovupd [rbx + four::<R>(arg, Known::Influences)], ymm3
         );
         match arg.0 {
             0 => dynasm!(self.asm; .arch x64; vmovapd ymm15, ymm3),
@@ -240,10 +253,52 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; vorpd ymm5, ymm5, ymm15; vtestpd ymm5, [rbx + all]; jc =>fine);
     }
 
+    /// The influences of each into 12, if one of its arguments has none, or all have the same; and none of a sum's may repair, or be repaired.
+    fn unite_influences(&mut self, operator: Operator, unusual: DynamicLabel) {
+        let (all, mask) = (self.number(-0.0), self.number(INFLUENCES));
+        self.fetch(12, Arg(0), Known::Influences);
+        dynasm!(self.asm; .arch x64; vandpd ymm12, ymm12, [rbx + mask]; vxorpd ymm15, ymm15, ymm15);
+        for arg in 1..operator.arity() {
+            self.fetch(13, Arg(arg), Known::Influences);
+            dynasm!(self.asm
+                ; .arch x64
+                ; vandpd ymm13, ymm13, [rbx + mask]
+                ; vpcmpeqq ymm14, ymm12, ymm13
+                ; vpcmpeqq ymm4, ymm12, ymm15
+                ; vorpd ymm14, ymm14, ymm4
+                ; vpcmpeqq ymm4, ymm13, ymm15
+                ; vorpd ymm14, ymm14, ymm4
+                ; vtestpd ymm14, [rbx + all]
+                ; jnc =>unusual
+                ; vorpd ymm12, ymm12, ymm13
+            );
+        }
+        if !matches!(operator, Operator::Add | Operator::Sub) {
+            return;
+        }
+        for arg in [Arg(0), Arg(1)] {
+            self.fetch(4, arg, Known::Native);
+            self.plus_known(5, 4, arg, Known::By);
+            self.is_equal(14, 5, 9);
+            self.is_equal(13, 4, 15);
+            dynasm!(self.asm; .arch x64; vorpd ymm14, ymm14, ymm13);
+            self.magnitude(5, 5);
+            self.magnitude(4, 4);
+            self.scale(4, 4, REPAIR);
+            self.is_greater(4, 5, 4);
+            dynasm!(self.asm
+                ; .arch x64
+                ; vandnpd ymm14, ymm14, ymm4
+                ; vtestpd ymm14, [rbx + all]
+                ; jnc =>unusual
+            );
+        }
+    }
+
     fn make_nodes(&mut self, operator: Operator, ty: Type) {
         dynasm!(self.asm
             ; .arch x64
-            ; vmovupd ymm5, [r11 + offset_of!(Group, at) as i32]
+            ; vorpd ymm5, ymm12, [r11 + offset_of!(Group, at) as i32]
             ; vunpcklpd ymm0, ymm2, ymm6
             ; vunpckhpd ymm1, ymm2, ymm6
             ; vunpcklpd ymm3, ymm8, ymm5

@@ -50,7 +50,7 @@ pub struct Routines {
     pub examples: [Node; 2 * PLAIN.len()],
     pub way: Way,
     /// What is known of the arguments of four operations.
-    pub fours: Aligned<[f64; 36]>,
+    pub fours: Aligned<[f64; 48]>,
     /// Numbers that routines know, four times each.
     numbers: Aligned<[[f64; 4]; NUMBERS]>,
     code: Option<ExecutableBuffer>,
@@ -73,7 +73,7 @@ impl Routines {
             table,
             examples,
             way: Way::NOWHERE,
-            fours: Aligned([0.0; 36]),
+            fours: Aligned([0.0; 48]),
             numbers,
             code: made.map(|(code, ..)| code),
         }

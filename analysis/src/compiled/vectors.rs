@@ -25,6 +25,8 @@ pub enum Known {
     Native,
     By,
     Err,
+    /// In the first half of eight bytes.
+    Influences,
 }
 
 impl Known {
@@ -33,13 +35,14 @@ impl Known {
             Known::Native => offset_of!(Facts, near.native) as i8,
             Known::By => offset_of!(Facts, near.offset.by) as i8,
             Known::Err => offset_of!(Facts, near.offset.err) as i8,
+            Known::Influences => offset_of!(Facts, influences) as i8,
         }
     }
 }
 
 /// Doubles of four arguments at a time lie here, from rbx: what is known of each, one kind after another.
 pub fn four<R>(arg: Arg, known: Known) -> i32 {
-    (offset_of!(Operations<R>, routines.fours.0) + 32 * (3 * arg.0 + known.offset() as usize / 8)) as i32
+    (offset_of!(Operations<R>, routines.fours.0) + 32 * (4 * arg.0 + known.offset() as usize / 8)) as i32
 }
 
 macro_rules! instructions {
