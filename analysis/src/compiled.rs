@@ -9,20 +9,13 @@
 //! While it runs, these registers stay what they are: rbx the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
 //! r15 what is known of the thread's registers; rbp is where the next node will be.
 
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod arithmetic;
-#[expect(clippy::useless_conversion, reason = "made by dynasm")]
-mod groups;
-#[expect(clippy::useless_conversion, reason = "made by dynasm")]
-mod operations;
 mod places;
 mod routines;
-#[expect(clippy::useless_conversion, reason = "made by dynasm")]
-mod vectors;
 
-pub use groups::FOUR;
-use groups::Group;
 pub use routines::Routines;
-use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, group_of, number_of};
+use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
 
 use crate::consume::Books;
 use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
@@ -33,13 +26,11 @@ use crate::operation::Operations;
 use crate::program::Program;
 use crate::real::Real;
 use crate::run::Running;
-use crate::schedule::{Apart, together};
 use crate::shadow::Part;
 use crate::spots::Spots;
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{BitOp, Operator, Type};
-use smallvec::SmallVec;
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
@@ -55,13 +46,7 @@ const MOST: usize = 1 << 26;
 pub struct Code {
     runs: Cell<u32>,
     /// What the code has to do; nothing if there is no code.
-    compiled: OnceCell<Option<ToDo>>,
-}
-
-/// What code has to do. It stays where it is.
-struct ToDo {
-    _work: Vec<Work>,
-    _groups: Vec<Box<Group>>,
+    compiled: OnceCell<Option<Vec<Work>>>,
 }
 
 /// The code of all programs.
@@ -149,9 +134,9 @@ pub fn prepare<R: Real>(running: &mut Running<'_, R>, number: u32, program: &Pro
     }
     let books = &mut *running.books;
     code.compiled.get_or_init(|| {
-        let (code, to_do) = Compiler::compile(program, &books.operations, &books.spots)?;
+        let (code, work) = Compiler::compile(program, &books.operations, &books.spots)?;
         books.make_room(program);
-        books.code.add(number, program, &code).map(|()| to_do)
+        books.code.add(number, program, &code).map(|()| work)
     });
 }
 
@@ -249,23 +234,15 @@ impl<'b, R: Real> Call<'_, 'b, R> {
     }
 }
 
-/// Pieces that follow the rest.
-enum Later {
-    /// Where the engine takes over, and where it gives back.
-    Engine { slow: DynamicLabel, back: DynamicLabel, work: *const Work },
-    /// The operations of a group, one by one.
-    Alone { alone: DynamicLabel, back: DynamicLabel, ty: Type, each: SmallVec<[(Plain, *const Work); FOUR]> },
-}
-
 struct Compiler<'a, R> {
     asm: VecAssembler<X64Relocation>,
     operations: &'a Operations<R>,
     spots: &'a Spots,
     program: &'a Program,
-    later: Vec<Later>,
+    /// Pieces that follow the rest: where the engine takes over, and where it gives back.
+    engine: Vec<(DynamicLabel, DynamicLabel, *const Work)>,
     /// They stay where they are: there is room for all.
     work: Vec<Work>,
-    groups: Vec<Box<Group>>,
     /// An instruction reads beyond the record: no code for that.
     is_broken: bool,
 }
@@ -311,41 +288,28 @@ const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
     /// The code, wherever it may lie, and what it has to do; nothing if there can be none.
-    fn compile(program: &'a Program, operations: &'a Operations<R>, spots: &'a Spots) -> Option<(Vec<u8>, ToDo)> {
+    fn compile(program: &'a Program, operations: &'a Operations<R>, spots: &'a Spots) -> Option<(Vec<u8>, Vec<Work>)> {
         let is_interpreted =
             |instr: &Instr| matches!(instr, Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. });
         if !operations.routines.are_there() || program.changes_mode() {
             return None;
         }
-        // A block may be there twice, in two orders.
-        let room = 2 * program.lanes.instrs.len().max(1);
-        let (asm, later, work) = (VecAssembler::new(0), Vec::new(), Vec::with_capacity(room));
-        let groups = Vec::new();
-        let mut compiler = Compiler { asm, operations, spots, program, later, work, groups, is_broken: false };
+        let room = program.lanes.instrs.len().max(1);
+        let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::with_capacity(room));
+        let mut compiler = Compiler { asm, operations, spots, program, engine, work, is_broken: false };
         if program.lanes.instrs.iter().all(is_interpreted) {
             // All at once.
             let work = compiler.work(null(), null(), LocationId(0));
             compiler.call_routine(ENGINE, work);
         } else {
-            let instrs: Vec<&Instr> = program.lanes.instrs.iter().collect();
-            let [in_order] = compiler.labels();
-            if let Some(schedule) = &program.lanes.schedule {
-                schedule.apart.iter().for_each(|apart| compiler.check_apart(apart, in_order));
-                compiler.instrs(&schedule.order.iter().map(|at| instrs[*at]).collect::<Vec<_>>());
-                compiler.leave();
-            }
-            if program.lanes.schedule.as_ref().is_none_or(|schedule| !schedule.apart.is_empty()) {
-                dynasm!(compiler.asm; .arch x64; =>in_order);
-                compiler.instrs(&instrs);
-            }
+            program.lanes.instrs.iter().for_each(|instr| compiler.instr(instr));
         }
         if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
             return None;
         }
         compiler.leave();
-        compiler.lay_down_later();
-        let to_do = ToDo { _work: compiler.work, _groups: compiler.groups };
-        Some((compiler.asm.finalize().ok()?, to_do))
+        compiler.call_engine();
+        Some((compiler.asm.finalize().ok()?, compiler.work))
     }
 
     fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
@@ -364,53 +328,7 @@ impl<'a, R: Real> Compiler<'a, R> {
         self.work.last().map_or(null(), |work| work)
     }
 
-    fn instrs(&mut self, mut instrs: &[&Instr]) {
-        while !instrs.is_empty() {
-            let together = together(instrs.iter().copied(), FOUR);
-            match together {
-                1 => self.instr(instrs[0]),
-                _ => self.group(&instrs[..together]),
-            }
-            instrs = &instrs[together..];
-        }
-    }
-
-    /// Goes elsewhere if they overlap.
-    fn check_apart(&mut self, apart: &Apart, elsewhere: DynamicLabel) {
-        self.address(&apart.second);
-        dynasm!(self.asm; .arch x64; mov r8, rax);
-        self.address(&apart.first);
-        dynasm!(self.asm
-            ; .arch x64
-            ; sub rax, r8
-            ; mov rcx, QWORD apart.reach as i64
-            ; cmp rax, rcx
-            ; jb =>elsewhere
-        );
-    }
-
-    /// Operations of a kind, all at once; or one by one, if that does not go.
-    fn group(&mut self, instrs: &[&Instr]) {
-        let plains: SmallVec<[&Plain; FOUR]> =
-            instrs.iter().filter_map(|instr| instr.plain()).map(|(plain, _)| plain).collect();
-        let Some((&Plain { operator, .. }, ty)) = instrs.first().and_then(|instr| instr.plain()) else { return };
-        let group = Box::new(Group::new(&plains, self.program.lanes.nowhere, &self.operations.sites));
-        let at = offset_of!(Operations<R>, routines.table) + group_of(operator, ty) * size_of::<*const u8>();
-        let [alone, back] = self.labels();
-        dynasm!(self.asm
-            ; .arch x64
-            ; mov r11, QWORD &raw const *group as i64
-            ; call QWORD [rbx + at as i32]
-            ; test eax, eax
-            ; jz =>alone
-            ; =>back
-        );
-        self.groups.push(group);
-        let alone_each = instrs.iter().zip(&plains).map(|(instr, plain)| (**plain, self.work_of(instr))).collect();
-        self.later.push(Later::Alone { alone, back, ty, each: alone_each });
-    }
-
-    fn work_of(&mut self, instr: &Instr) -> *const Work {
+    fn instr(&mut self, instr: &Instr) {
         let (of, at): (*const (), _) = match instr {
             Instr::Doubles(plain) | Instr::Singles(plain) => {
                 ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
@@ -419,20 +337,11 @@ impl<'a, R: Real> Compiler<'a, R> {
             Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
             _ => (null(), LocationId(0)),
         };
-        self.work(instr, of, at)
-    }
-
-    fn instr(&mut self, instr: &Instr) {
-        let work = self.work_of(instr);
+        let work = self.work(instr, of, at);
         let [slow, back] = self.labels();
         let is_known = match instr {
-            Instr::Doubles(_) | Instr::Singles(_) => match instr.plain() {
-                Some((plain, ty)) => {
-                    self.operation(plain, ty, work);
-                    true
-                }
-                None => false,
-            },
+            Instr::Doubles(plain) => self.operation(plain, Type::F64, work),
+            Instr::Singles(plain) => self.operation(plain, Type::F32, work),
             Instr::Compare(compare) => self.compare(compare, work),
             Instr::Logic(logic) => self.logic(logic, work),
             Instr::LoadDouble(addr, input) => self.load_double(addr, input, work),
@@ -451,27 +360,18 @@ impl<'a, R: Real> Compiler<'a, R> {
         };
         if is_known {
             dynasm!(self.asm; .arch x64; =>back);
-            self.later.push(Later::Engine { slow, back, work });
+            self.engine.push((slow, back, work));
         } else {
             dynasm!(self.asm; .arch x64; =>slow);
             self.call_routine(ENGINE, work);
         }
     }
 
-    fn lay_down_later(&mut self) {
-        for later in std::mem::take(&mut self.later) {
-            match later {
-                Later::Engine { slow, back, work } => {
-                    dynasm!(self.asm; .arch x64; =>slow);
-                    self.call_routine(ENGINE, work);
-                    dynasm!(self.asm; .arch x64; jmp =>back);
-                }
-                Later::Alone { alone, back, ty, each } => {
-                    dynasm!(self.asm; .arch x64; =>alone);
-                    each.iter().for_each(|(plain, work)| self.operation(plain, ty, *work));
-                    dynasm!(self.asm; .arch x64; jmp =>back);
-                }
-            }
+    fn call_engine(&mut self) {
+        for (slow, back, work) in std::mem::take(&mut self.engine) {
+            dynasm!(self.asm; .arch x64; =>slow);
+            self.call_routine(ENGINE, work);
+            dynasm!(self.asm; .arch x64; jmp =>back);
         }
     }
 
@@ -481,7 +381,7 @@ impl<'a, R: Real> Compiler<'a, R> {
         dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64; call QWORD [rbx + at as i32]);
     }
 
-    fn operation(&mut self, plain: &Plain, ty: Type, work: *const Work) {
+    fn operation(&mut self, plain: &Plain, ty: Type, work: *const Work) -> bool {
         let [a, b, c] = plain.args;
         dynasm!(self.asm
             ; .arch x64
@@ -493,6 +393,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             dynasm!(self.asm; .arch x64; lea r10, [r13 + lane(c, 0)]);
         }
         self.call_routine(number_of(plain.operator, ty), work);
+        true
     }
 
     /// A mask may be on either side; it mostly is on the second.

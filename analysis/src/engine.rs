@@ -7,7 +7,6 @@ use crate::plain;
 use crate::program::Program;
 use crate::real::Real;
 use crate::run::{Applied, Running, apply};
-use crate::schedule::Schedule;
 use crate::shadow::{GRANULES, Part, Value};
 use crate::trace::{Args, Nodes};
 use fpgrind_ir::{GRANULE, Operator, Type};
@@ -91,14 +90,6 @@ fn accept_halves<R>(part: Part, bits: u64, room: usize, nodes: &Nodes<R>) -> (Pa
     (value.parts[0], !all)
 }
 
-impl Schedule {
-    /// May a record be run in this order?
-    fn holds(&self, record: &[u8]) -> bool {
-        let at = |addr: &Address| address(addr, record, &[]);
-        self.apart.iter().all(|apart| at(&apart.first).wrapping_sub(at(&apart.second)) >= apart.reach)
-    }
-}
-
 impl<R: Real> Running<'_, R> {
     pub fn run(&mut self, program: &Program, record: &[u8]) {
         if self.books.has_fma {
@@ -119,18 +110,8 @@ impl<R: Real> Running<'_, R> {
         self.books.make_room(program);
         // Steps have the rest of the books.
         let mut lanes = std::mem::take(&mut self.books.lanes);
-        let instrs = &program.lanes.instrs;
-        match &program.lanes.schedule {
-            Some(schedule) if schedule.holds(record) => {
-                for at in &schedule.order {
-                    self.execute(&instrs[*at], program, record, &mut lanes);
-                }
-            }
-            _ => {
-                for instr in instrs {
-                    self.execute(instr, program, record, &mut lanes);
-                }
-            }
+        for instr in &program.lanes.instrs {
+            self.execute(instr, program, record, &mut lanes);
         }
         self.books.lanes = lanes;
     }

@@ -11,12 +11,10 @@ use crate::location::LocationId;
 use crate::offset::{Near, Offset};
 use crate::program::{self, Index, Step};
 use crate::registers::Registers;
-use crate::schedule::Schedule;
 use crate::shadow::{GRANULES, Part};
 use crate::trace::Slot;
 use fpgrind_ir::{BitOp, Block, Cond, GRANULE, Op, Operator, Type, Value};
 use smallvec::SmallVec;
-use std::ops::Range;
 
 /// The lane with this number.
 pub type Number = u16;
@@ -26,7 +24,7 @@ const NOTHING: Number = 0;
 
 /// The bytes from some granule of a value on, eight if it has as many, and what is known about the float that begins there.
 #[derive(Clone, Copy)]
-#[repr(C, align(32))]
+#[repr(C)]
 pub struct Lane {
     /// Of a float without a history.
     pub own: Facts,
@@ -92,7 +90,7 @@ pub struct Granule {
     pub room: u8,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy)]
 pub enum Word {
     None,
     /// The eight or four bytes at a slot of the record.
@@ -102,7 +100,6 @@ pub enum Word {
     LaneShort(Number),
 }
 
-#[derive(Debug)]
 pub enum Address {
     /// The common case: eight bytes of the record, and a distance.
     Logged(u16, u64),
@@ -110,13 +107,6 @@ pub enum Address {
 }
 
 impl Address {
-    pub fn sum(sum: Sum) -> Address {
-        match (sum.segment, sum.base, sum.index) {
-            (Word::None, Word::Logged(slot), Word::None) => Address::Logged(slot, sum.disp),
-            _ => Address::Sum(Box::new(sum)),
-        }
-    }
-
     /// The lanes that it is made of.
     fn lanes(&self) -> SmallVec<[Number; 3]> {
         let lane = |word: Word| match word {
@@ -139,7 +129,6 @@ impl Address {
     }
 }
 
-#[derive(Debug)]
 pub struct Sum {
     pub segment: Word,
     pub base: Word,
@@ -160,7 +149,6 @@ pub struct Input {
 }
 
 /// A sum, product, quotient or root of doubles or singles.
-#[derive(Clone, Copy)]
 pub struct Plain {
     pub operator: Operator,
     pub args: [Number; 3],
@@ -244,11 +232,7 @@ pub enum Instr {
 
 pub struct Lanes {
     pub instrs: Vec<Instr>,
-    /// A better order, if there is one.
-    pub schedule: Option<Schedule>,
     pub count: usize,
-    /// A lane that nobody reads.
-    pub nowhere: Number,
     /// Lanes that are filled as arguments. Of those that are nodes compiled code leaves out the rest.
     pub are_lean: Vec<bool>,
 }
@@ -279,34 +263,6 @@ impl Instr {
             Instr::Load(addr, _) | Instr::LoadDouble(addr, _) => all(&addr.lanes()),
             Instr::Live(..) | Instr::LiveDouble(..) | Instr::Fresh(_) | Instr::Const { .. } | Instr::Drop { .. } => {}
             Instr::Step(_) | Instr::TakeApart { .. } | Instr::Enter(_) | Instr::Leave(_) => {}
-        }
-    }
-
-    /// The lanes that it writes.
-    pub fn written(&self) -> Option<Range<Number>> {
-        let one = |lane: Number| Some(lane..lane + 1);
-        match self {
-            Instr::Live(_, input) | Instr::Load(_, input) | Instr::Fresh(input) => {
-                Some(input.to..input.to + GRANULES as Number)
-            }
-            Instr::LoadDouble(_, input) | Instr::LiveDouble(_, input) => one(input.to),
-            Instr::Double(lane) | Instr::Single(lane) | Instr::Copy(_, lane) | Instr::Join(_, lane) => one(*lane),
-            Instr::Const { to, .. } => one(*to),
-            Instr::Doubles(plain) | Instr::Singles(plain) => one(plain.to),
-            Instr::Logic(logic) => Some(logic.to..logic.to + GRANULES as Number),
-            Instr::TakeApart { to, .. } => Some(*to..to + GRANULES as Number),
-            Instr::Compare(_) | Instr::Put { .. } | Instr::Drop { .. } | Instr::Store { .. } => None,
-            Instr::StoreDouble { .. } | Instr::Assemble(..) | Instr::Step(_) => None,
-            Instr::Enter(_) | Instr::Leave(_) => None,
-        }
-    }
-
-    /// The operation that it is, and on what.
-    pub fn plain(&self) -> Option<(&Plain, Type)> {
-        match self {
-            Instr::Doubles(plain) => Some((plain, Type::F64)),
-            Instr::Singles(plain) => Some((plain, Type::F32)),
-            _ => None,
         }
     }
 
@@ -371,11 +327,11 @@ impl Lanes {
         Lanes::of(maker.instrs, maker.next)
     }
 
-    fn of(instrs: Vec<Instr>, nowhere: Number) -> Lanes {
-        let count = nowhere as usize + 1;
+    fn of(instrs: Vec<Instr>, count: Number) -> Lanes {
+        let count = count as usize;
         let mut are_lean = vec![false; count];
         instrs.iter().filter_map(Instr::argument).for_each(|lane| are_lean[lane as usize] = true);
-        Lanes { schedule: Schedule::new(&instrs), instrs, count, nowhere, are_lean }
+        Lanes { instrs, count, are_lean }
     }
 }
 
@@ -757,7 +713,10 @@ impl Maker<'_> {
         let (segment, base) = (word(addr.segment, 1, false), word(addr.base, 1, false));
         let (scale, narrow) = addr.index.as_ref().map_or((0, false), |scaled| (scaled.scale, scaled.narrow));
         let index = word(addr.index.as_ref().map(|scaled| scaled.index), scale, narrow);
-        Address::sum(Sum { segment, base, index, narrow, scale, disp })
+        match (segment, base, index) {
+            (Word::None, Word::Logged(slot), Word::None) => Address::Logged(slot, disp),
+            _ => Address::Sum(Box::new(Sum { segment, base, index, narrow, scale, disp })),
+        }
     }
 }
 

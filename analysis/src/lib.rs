@@ -58,7 +58,6 @@ mod registers;
 mod room;
 mod run;
 mod sampling;
-mod schedule;
 mod settle;
 mod shadow;
 mod site;

@@ -14,7 +14,7 @@ impl<R: Real> Compiler<'_, R> {
     }
 
     /// An address into rax.
-    pub fn address(&mut self, addr: &Address) {
+    fn address(&mut self, addr: &Address) {
         let disp = match addr {
             Address::Logged(slot, disp) => {
                 self.word(Word::Logged(*slot));

@@ -23,24 +23,12 @@ pub const COMPARE: usize = ENGINE + 1;
 /// Where Rust calls it, and where blocks lead to.
 pub const ENTER: usize = COMPARE + 1;
 pub const NEXT: usize = ENTER + 1;
-/// Up to four operations at once.
-const GROUPS: usize = NEXT + 1;
-const COUNT: usize = GROUPS + 2 * PLAIN.len();
-
-/// The number of such operations on floats of a type.
-pub fn group_of(operator: Operator, ty: Type) -> usize {
-    GROUPS + number_of(operator, ty)
-}
+const COUNT: usize = NEXT + 1;
 
 /// The number of an operation on floats of a type.
 pub fn number_of(operator: Operator, ty: Type) -> usize {
     let operation = PLAIN.iter().position(|plain| *plain == operator).unwrap_or(0);
     operation + if ty == Type::F32 { PLAIN.len() } else { 0 }
-}
-
-/// The operation with a number, and on what.
-fn plain_of(number: usize) -> (Operator, Type) {
-    (PLAIN[number % PLAIN.len()], if number < PLAIN.len() { Type::F64 } else { Type::F32 })
 }
 
 /// Where each begins. They belong to operations, at whose side they lie.
@@ -49,10 +37,6 @@ pub struct Routines {
     /// What the results of each operation look like.
     pub examples: [Node; 2 * PLAIN.len()],
     pub way: Way,
-    /// What is known of the arguments of four operations.
-    pub fours: Aligned<[f64; 48]>,
-    /// Numbers that routines know, four times each.
-    numbers: Aligned<[[f64; 4]; NUMBERS]>,
     code: Option<ExecutableBuffer>,
 }
 
@@ -60,23 +44,13 @@ impl Routines {
     /// None where the CPU cannot run them, reals are not made for them, or too little is tolerated.
     pub fn new<R: Real>(tolerated: u64, settles: bool) -> Routines {
         let examples = std::array::from_fn(|number| {
-            let (operator, ty) = plain_of(number);
-            Node::of_kind(operator, ty)
+            let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
+            Node::of_kind(PLAIN[number % PLAIN.len()], ty)
         });
         let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
-        let table = made.as_ref().map_or([null(); COUNT], |(code, starts, _)| starts.map(|start| code.ptr(start)));
-        let mut numbers = Aligned([[0.0; 4]; NUMBERS]);
-        let known = made.iter().flat_map(|(.., known)| known);
-        numbers.0.iter_mut().zip(known).for_each(|(number, known)| *number = [*known; 4]);
-        Routines {
-            table,
-            examples,
-            way: Way::NOWHERE,
-            fours: Aligned([0.0; 48]),
-            numbers,
-            code: made.map(|(code, ..)| code),
-        }
+        let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
+        Routines { table, examples, way: Way::NOWHERE, code: made.map(|(code, _)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -94,7 +68,7 @@ pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
 pub const NODE_SHIFT: i8 = size_of::<Node>().trailing_zeros() as i8;
 
 /// Nodes are in no cache when their turn comes: that many bytes ahead they are asked for.
-pub const AHEAD: i32 = 1024;
+const AHEAD: i32 = 1024;
 
 /// Where the next node will be, into rbp.
 pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>) {
@@ -141,26 +115,21 @@ pub fn slots(
     dynasm!(asm; .arch x64; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0; jne =>slow);
 }
 
-/// A vector that lies in two lines of a cache is not handed from a store to a load.
-#[repr(align(64))]
-pub struct Aligned<T>(pub T);
-
-/// More numbers than routines know.
-const NUMBERS: usize = 32;
-
 pub struct Maker<R> {
     pub asm: Assembler,
     pub settles: bool,
-    /// Instructions are on four doubles.
-    pub is_packed: bool,
-    numbers: Vec<f64>,
+    /// Masks of sixteen bytes: all but the sign, the sign.
+    pub magnitude: DynamicLabel,
+    pub sign: DynamicLabel,
+    numbers: Vec<(f64, DynamicLabel)>,
     reals: PhantomData<R>,
 }
 
 impl<R: Real> Maker<R> {
-    fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT], Vec<f64>)> {
-        let asm = Assembler::new().ok()?;
-        let mut maker = Maker { asm, settles, is_packed: false, numbers: Vec::new(), reals: PhantomData::<R> };
+    fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
+        let mut asm = Assembler::new().ok()?;
+        let (magnitude, sign) = (asm.new_dynamic_label(), asm.new_dynamic_label());
+        let mut maker = Maker { asm, settles, magnitude, sign, numbers: Vec::new(), reals: PhantomData::<R> };
         let [slow] = maker.labels();
         let starts = std::array::from_fn(|number| {
             dynasm!(maker.asm; .arch x64; .align 64);
@@ -177,25 +146,18 @@ impl<R: Real> Maker<R> {
                 COMPARE => maker.compare(slow),
                 ENTER => maker.enter(),
                 NEXT => maker.next(),
-                GROUPS.. => maker.groups_of(number - GROUPS),
-                _ => match plain_of(number) {
-                    (operator @ (Operator::Neg | Operator::Abs), _) => maker.change_sign(operator, slow),
-                    (operator, ty) => maker.operation(operator, ty, slow),
-                },
+                _ => {
+                    let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
+                    match PLAIN[number % PLAIN.len()] {
+                        operator @ (Operator::Neg | Operator::Abs) => maker.change_sign(operator, slow),
+                        operator => maker.operation(operator, ty, slow),
+                    }
+                }
             }
             start
         });
-        if maker.numbers.len() > NUMBERS {
-            return None;
-        }
-        Some((maker.asm.finalize().ok()?, starts, maker.numbers))
-    }
-
-    fn groups_of(&mut self, number: usize) {
-        match plain_of(number) {
-            (Operator::Neg | Operator::Abs, _) => dynasm!(self.asm; .arch x64; int3),
-            (operator, ty) => self.group(operator, ty),
-        }
+        maker.lay_down_numbers();
+        Some((maker.asm.finalize().ok()?, starts))
     }
 
     /// Comes from Rust, and goes on to the first record.
@@ -244,7 +206,6 @@ impl<R: Real> Maker<R> {
             ; add rax, [rbx + way(offset_of!(Way, base))]
             ; jmp rax
             ; =>back
-            ; vzeroupper
             ; mov rax, r12
             ; add rsp, 8
             ; pop r15
@@ -267,7 +228,6 @@ impl<R: Real> Maker<R> {
             ; mov rsi, r11
             ; mov rdx, r12
             ; mov rax, QWORD function as usize as i64
-            ; vzeroupper
             ; call rax
             ; add rsp, 8
         );
@@ -301,7 +261,6 @@ impl<R: Real> Maker<R> {
             ; push r11
             ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
             ; mov rax, QWORD function as usize as i64
-            ; vzeroupper
             ; call rax
             ; pop r11
             ; pop r10
@@ -412,14 +371,31 @@ impl<R: Real> Maker<R> {
         std::array::from_fn(|_| self.asm.new_dynamic_label())
     }
 
-    /// Where a number lies, from rbx.
-    pub fn number(&mut self, wanted: f64) -> i32 {
-        let known = self.numbers.iter().position(|number| number.to_bits() == wanted.to_bits());
-        let at = known.unwrap_or_else(|| {
-            self.numbers.push(wanted);
-            self.numbers.len() - 1
-        });
-        (offset_of!(Operations<R>, routines.numbers.0) + size_of::<[f64; 4]>() * at) as i32
+    /// Where a number lies.
+    pub fn number(&mut self, wanted: f64) -> DynamicLabel {
+        if let Some((_, label)) = self.numbers.iter().find(|(number, _)| *number == wanted) {
+            return *label;
+        }
+        let [label] = self.labels();
+        self.numbers.push((wanted, label));
+        label
+    }
+
+    fn lay_down_numbers(&mut self) {
+        let (magnitude, sign) = (self.magnitude, self.sign);
+        dynasm!(self.asm
+            ; .arch x64
+            ; .align 16
+            ; =>magnitude
+            ; .u64 !(1 << 63)
+            ; .u64 0
+            ; =>sign
+            ; .u64 1 << 63
+            ; .u64 0
+        );
+        for (number, label) in std::mem::take(&mut self.numbers) {
+            dynasm!(self.asm; .arch x64; =>label; .u64 number.to_bits());
+        }
     }
 
     /// The double in r8, whose address is in rax, becomes the lane at rdi.
@@ -538,10 +514,9 @@ impl<R: Real> Maker<R> {
         );
         match ty {
             Type::F32 => {
-                dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq xmm0, xmm0; vmovapd [rdi], ymm0; ret)
+                dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovsd [rdi], xmm0; ret)
             }
-            // What is soon read as a whole is written as a whole.
-            _ => dynasm!(self.asm; .arch x64; vmovq xmm0, r8; vmovapd [rdi], ymm0; ret),
+            _ => dynasm!(self.asm; .arch x64; mov [rdi], r8; ret),
         }
     }
 

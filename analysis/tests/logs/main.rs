@@ -3,7 +3,6 @@
 mod allocation;
 mod corrupted_logs;
 mod gaps;
-mod groups;
 mod guests;
 mod known_answers;
 mod lanes;
@@ -11,5 +10,6 @@ mod modes;
 mod shadows;
 mod sums;
 mod support;
+mod turns;
 mod wide;
 mod x87;

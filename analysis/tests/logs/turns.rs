@@ -1,4 +1,4 @@
-//! Operations of a kind that are done at once: their shadows are those that they have alone.
+//! Loops over arrays that run long enough for compiled code: all ways to run them give the same shadows.
 
 use crate::support::Log;
 use fpgrind_ir::Type;
@@ -30,6 +30,9 @@ fn turns(ty: &str, bytes: usize, steps: &[&str]) -> String {
     text + "}"
 }
 
+/// What a turn does, and what comes of it natively.
+type Way<F> = (&'static [&'static str], fn(F, F) -> F);
+
 /// Numbers between one and two, the same in each run.
 struct Numbers(u64);
 
@@ -43,8 +46,8 @@ impl Iterator for Numbers {
 }
 
 #[test]
-fn four_doubles_have_the_shadows_that_they_have_alone() {
-    let ways: [(&[&str], fn(f64, f64) -> f64); 6] = [
+fn doubles_have_the_same_shadows_compiled_or_not() {
+    let ways: [Way<f64>; 6] = [
         (&["add %a, %b", "mul %last, %b", "div %last, %a", "sqrt %last"], |a, b| ((a + b) * b / a).sqrt()),
         (&["mul %a, %b", "add %last, %b", "sqrt %last"], |a, b| (a * b + b).sqrt()),
         (&["fma %a, %b, %b", "div %last, %b"], |a, b| a.mul_add(b, b) / b),
@@ -80,8 +83,8 @@ fn four_doubles_have_the_shadows_that_they_have_alone() {
 }
 
 #[test]
-fn four_singles_have_the_shadows_that_they_have_alone() {
-    let ways: [(&[&str], fn(f32, f32) -> f32); 3] = [
+fn singles_have_the_same_shadows_compiled_or_not() {
+    let ways: [Way<f32>; 3] = [
         (&["add %a, %b", "mul %last, %b", "div %last, %a", "sqrt %last"], |a, b| ((a + b) * b / a).sqrt()),
         (&["fma %a, %b, %b", "div %last, %b"], |a, b| a.mul_add(b, b) / b),
         (&["sub %a, %b", "mul %last, %last", "add %last, %b"], |a, b| (a - b) * (a - b) + b),
