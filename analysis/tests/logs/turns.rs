@@ -45,6 +45,34 @@ impl Iterator for Numbers {
     }
 }
 
+/// Runs such a loop on numbers given as bits: what is stored must be as it natively is, and hardly wrong, whoever analyses it.
+fn run_loop(ty: Type, steps: &[&str], native: impl Fn(u64, u64) -> u64, mut next: impl FnMut() -> u64) {
+    let mut log = Log::new();
+    let bytes = ty.bytes();
+    let block = log.block(&turns(if ty == Type::F32 { "f32" } else { "f64" }, bytes, steps));
+    let mut values: [u64; LANES] = std::array::from_fn(|_| next());
+    for run in 0..2 * LOOKED_AT {
+        let others: [u64; LANES] = std::array::from_fn(|_| next());
+        let mut fields = vec![(8, A), (16, B)];
+        for lane in 0..LANES {
+            fields.push((32 + bytes * lane, values[lane]));
+            fields.push((80 + bytes * lane, others[lane]));
+        }
+        // Fields are eight bytes long: those that lie higher come later.
+        fields.sort();
+        log.run(block, &fields);
+        for lane in 0..LANES {
+            values[lane] = native(values[lane], others[lane]);
+            if run % 100 == 0 || run > LOOKED_AT {
+                let shadow = log.analysis.memory(0, A + (bytes * lane) as u64, ty).expect("a shadow");
+                assert_eq!(shadow.native as u64, values[lane], "{steps:?}");
+                assert!(shadow.bits < 5.0, "{steps:?} {run}: {shadow:?}");
+            }
+        }
+    }
+    log.finish();
+}
+
 #[test]
 fn doubles_have_the_same_shadows_compiled_or_not() {
     let ways: [Way<f64>; 6] = [
@@ -57,28 +85,9 @@ fn doubles_have_the_same_shadows_compiled_or_not() {
         (&["sub %b, %b", "mul %last, %a", "add %last, %a"], |a, _| a),
     ];
     for (steps, native) in ways {
-        let mut log = Log::new();
-        let block = log.block(&turns("f64", 8, steps));
+        let native = |a, b| native(f64::from_bits(a), f64::from_bits(b)).to_bits();
         let mut numbers = Numbers(1);
-        let mut values: [f64; LANES] = std::array::from_fn(|_| numbers.next().unwrap());
-        for run in 0..2 * LOOKED_AT {
-            let others: [f64; LANES] = std::array::from_fn(|_| numbers.next().unwrap());
-            let mut fields = vec![(8, A), (16, B)];
-            for lane in 0..LANES {
-                fields.push((32 + 8 * lane, values[lane].to_bits()));
-                fields.push((80 + 8 * lane, others[lane].to_bits()));
-            }
-            log.run(block, &fields);
-            for lane in 0..LANES {
-                values[lane] = native(values[lane], others[lane]);
-                if run % 100 == 0 || run > LOOKED_AT {
-                    let shadow = log.analysis.memory(0, A + 8 * lane as u64, Type::F64).expect("a shadow");
-                    assert_eq!(f64::from_bits(shadow.native as u64), values[lane], "{steps:?}");
-                    assert!(shadow.bits < 5.0, "{steps:?} {run}: {shadow:?}");
-                }
-            }
-        }
-        log.finish();
+        run_loop(Type::F64, steps, native, || numbers.next().unwrap().to_bits());
     }
 }
 
@@ -90,30 +99,9 @@ fn singles_have_the_same_shadows_compiled_or_not() {
         (&["sub %a, %b", "mul %last, %last", "add %last, %b"], |a, b| (a - b) * (a - b) + b),
     ];
     for (steps, native) in ways {
-        let mut log = Log::new();
-        let block = log.block(&turns("f32", 4, steps));
+        let native = |a, b| native(f32::from_bits(a as u32), f32::from_bits(b as u32)).to_bits() as u64;
         let mut numbers = Numbers(2);
-        let mut values: [f32; LANES] = std::array::from_fn(|_| numbers.next().unwrap() as f32);
-        for run in 0..2 * LOOKED_AT {
-            let others: [f32; LANES] = std::array::from_fn(|_| numbers.next().unwrap() as f32);
-            let mut fields = vec![(8, A), (16, B)];
-            for lane in 0..LANES {
-                fields.push((32 + 4 * lane, values[lane].to_bits() as u64));
-                fields.push((80 + 4 * lane, others[lane].to_bits() as u64));
-            }
-            // Fields are eight bytes long: those that lie higher come later.
-            fields.sort();
-            log.run(block, &fields);
-            for lane in 0..LANES {
-                values[lane] = native(values[lane], others[lane]);
-                if run > LOOKED_AT {
-                    let shadow = log.analysis.memory(0, A + 4 * lane as u64, Type::F32).expect("a shadow");
-                    assert_eq!(f32::from_bits(shadow.native as u32), values[lane], "{steps:?}");
-                    assert!(shadow.bits < 5.0, "{steps:?} {run}: {shadow:?}");
-                }
-            }
-        }
-        log.finish();
+        run_loop(Type::F32, steps, native, || (numbers.next().unwrap() as f32).to_bits() as u64);
     }
 }
 
