@@ -107,9 +107,9 @@ const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
 /// After so many looks that told nothing new there are half as many. Those at executions that went well tell of ranges only: so many positions are
 /// enough, or so many looks.
-const QUIET: u64 = 512;
-const QUIET_POSITIONS: u64 = 1 << 13;
-const QUIET_FINE: u64 = 64;
+const QUIET: u64 = 1 << 15;
+const QUIET_POSITIONS: u64 = 1 << 18;
+const QUIET_FINE: u64 = 1 << 12;
 
 impl Sites {
     pub fn new(room: Room) -> Sites {
