@@ -404,21 +404,17 @@ impl<'a, R: Real> Compiler<'a, R> {
             _ => return false,
         };
         let [[a, next_to_a], [b, _]] = logic.args;
-        // All eight bytes must be in one lane each, those of the mask all there; the result is wanted as a double, and perhaps its last four
-        // bytes besides.
+        // All eight bytes must be in one lane each, those of the mask all there, and whoever wants the last four of the result wants them alone.
         let are_lean = &self.program.lanes.are_lean;
         let is_whole = |granule: Granule| !granule.upper && granule.room >= 8;
         let is_double = next_to_a.upper || next_to_a.lane == a.lane + 1;
         let is_there = !are_lean[b.lane as usize];
-        if !is_whole(a) || !is_whole(b) || !is_there || !is_double || !matches!(logic.wanted, 0b01 | 0b11) {
+        if !is_whole(a) || !is_whole(b) || !is_there || !is_double || logic.wanted != 1 {
             return false;
         }
         match are_lean[a.lane as usize] {
             true => dynasm!(self.asm; .arch x64; mov r8, [r13 + lane(a.lane, LANE_FACTS as usize)]; mov r8, [r8]),
             false => dynasm!(self.asm; .arch x64; mov r8, [r13 + lane(a.lane, LANE_BITS as usize)]),
-        }
-        if logic.wanted == 0b11 {
-            self.upper_half(operator, b.lane, logic.to + 1);
         }
         self.fetch_part(a.lane);
         dynasm!(self.asm
@@ -428,23 +424,6 @@ impl<'a, R: Real> Compiler<'a, R> {
         );
         self.call_routine(number_of(operator, Type::F64), work);
         true
-    }
-
-    /// The last four bytes of the double in r8 under a mask: nothing begins with them. (If it is the engine that changes the sign, it says so again.)
-    fn upper_half(&mut self, operator: Operator, mask: Number, to: Number) {
-        let mask = lane(mask, LANE_BITS as usize);
-        dynasm!(self.asm; .arch x64; mov rax, r8);
-        match operator {
-            Operator::Neg => dynasm!(self.asm; .arch x64; xor rax, [r13 + mask]),
-            _ => dynasm!(self.asm; .arch x64; and rax, [r13 + mask]),
-        }
-        dynasm!(self.asm
-            ; .arch x64
-            ; shr rax, 32
-            ; mov [r13 + lane(to, LANE_BITS as usize)], rax
-            ; mov QWORD [r13 + lane(to, LANE_PART as usize)], NONE
-            ; mov BYTE [r13 + lane(to, LANE_WIDE as usize)], 0
-        );
     }
 
     fn compare(&mut self, compare: &Compare, work: *const Work) -> bool {
