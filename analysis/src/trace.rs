@@ -231,8 +231,8 @@ impl<R: Real> Nodes<R> {
     fn keep(&mut self, index: usize, beside: Beside<R>) {
         let node = &mut self.nodes[index];
         let has_place = beside.fourth_slot == Slot::NONE && beside.target == Target::nearest(node.ty);
-        let near =
-            beside.real.near(value(node.ty, beside.bits)).filter(|_| has_place && node.operator != Operator::Cast);
+        let native = value(node.ty, beside.bits).filter(|_| has_place && node.operator != Operator::Cast);
+        let near = native.and_then(|native| beside.real.near(native));
         node.kept = near.map_or(Kept::Beside, |near| {
             node.near = near;
             if is_special(node.operator, || near.native) { Kept::Near } else { Kept::Plain }
@@ -580,14 +580,15 @@ impl<R: Real> Nodes<R> {
     }
 }
 
-/// The native value of what may be kept as a distance from there.
+/// The native value of what may be kept as a distance from there. (A NaN's bits are more than that it is one.)
 #[inline(always)]
-fn value(ty: Type, bits: u128) -> f64 {
-    match ty {
+fn value(ty: Type, bits: u128) -> Option<f64> {
+    let value = match ty {
         Type::F64 => f64::from_bits(bits as u64),
         Type::F32 => f32::from_bits(bits as u32) as f64,
-        _ => f64::NAN,
-    }
+        _ => return None,
+    };
+    if value.is_nan() { None } else { Some(value) }
 }
 
 #[inline(always)]
