@@ -10,9 +10,9 @@ use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::mode::{Mode, Target};
 use crate::number::Number;
-use crate::offset::{Near, Offset};
+use crate::offset::Near;
 use crate::operation::{Operations, Request, each, in_reals, is_exact};
-use crate::pair::{Pair, two_sum};
+use crate::pair::Pair;
 use crate::real::Real;
 use crate::site::SiteKey;
 use crate::trace::{Handle, Made, Slot, Term};
@@ -113,11 +113,9 @@ impl<R: Real> Operations<R> {
                 }
                 Term::Node(handle) if self.nodes[*handle].ty == Type::F64 && self.nodes[*handle].is_plain() => {
                     let node = &self.nodes[*handle];
-                    let Near { native: value, offset: Offset { by, err } } = node.near;
-                    // A zero has a sign.
-                    let (hi, lo) = if by == 0.0 { (value, by) } else { two_sum(value, by) };
+                    let Near { native: value, offset } = node.near;
                     influences = self.sets.union(influences, node.influences);
-                    (value, Pair::new(hi, lo, err), handle.as_arg())
+                    (value, offset.pair(value), handle.as_arg())
                 }
                 _ => return None,
             };
