@@ -40,10 +40,10 @@ impl Computer {
         attribute(node, &self.nodes)
     }
 
-    /// Cuts all traces but the first levels of this one.
-    fn collect(&mut self, held: Term) {
+    /// Cuts all traces but the first levels of this one, which may get another number.
+    fn collect(&mut self, held: &mut Term) {
         let Term::Node(held) = held else { return };
-        self.nodes.collect(|root| root(held), |_| {});
+        self.nodes.collect(|root: &mut dyn FnMut(&mut Handle)| root(held), |_: &mut dyn FnMut(&mut Handle)| {});
     }
 }
 
@@ -125,7 +125,7 @@ fn what_lies_below_the_end_of_a_trace_is_inherited_by_the_operation_there() {
     for _ in 0..2000 {
         sum = computer.apply(1, Operator::Add, &[sum, leaf(0.1)]);
     }
-    computer.collect(sum);
+    computer.collect(&mut sum);
     for _ in 0..30 {
         sum = computer.apply(1, Operator::Add, &[sum, leaf(0.1)]);
     }
@@ -141,15 +141,14 @@ fn what_lies_below_the_end_of_a_trace_is_inherited_by_the_operation_there() {
 fn a_loop_in_which_others_round_is_told_from_one_in_which_nothing_else_does() {
     let mut computer = Computer::new(10);
     let mut sum = leaf(0.0);
-    let mut turn = |computer: &mut Computer, i: u32| {
+    let turn = |computer: &mut Computer, sum: Term, i: u32| {
         let product = computer.apply(7, Operator::Mul, &[leaf(0.1), leaf(0.3 + i as f64)]);
-        sum = computer.apply(1, Operator::Add, &[sum, product]);
-        sum
+        computer.apply(1, Operator::Add, &[sum, product])
     };
-    let last = (0..2000).map(|i| turn(&mut computer, i)).last().expect("has turns");
-    computer.collect(last);
-    let last = (0..30).map(|i| turn(&mut computer, i)).last().expect("has turns");
-    let attribution = computer.attribute(last).expect("has an error");
+    (0..2000).for_each(|i| sum = turn(&mut computer, sum, i));
+    computer.collect(&mut sum);
+    (0..30).for_each(|i| sum = turn(&mut computer, sum, i));
+    let attribution = computer.attribute(sum).expect("has an error");
     let [sum, product] = [1, 7].map(|at| attribution.parts.iter().position(|part| part.key.at == LocationId(at)));
     let part = &attribution.parts[sum.expect("the sum has a part")];
     assert_eq!((part.carried, &part.beside[..]), (true, &[product.expect("the product has one")][..]));
@@ -163,7 +162,7 @@ fn a_value_of_unknown_history_is_no_loop() {
     for at in 1..=20 {
         value = computer.apply(at, Operator::Mul, &[value, leaf(1.1)]);
     }
-    computer.collect(value);
+    computer.collect(&mut value);
     let attribution = computer.attribute(value).expect("has an error");
     let oldest = attribution.parts.iter().find(|part| part.inherited != 0.0).expect("the trace is cut");
     assert!(!oldest.carried && oldest.key.at == LocationId(4), "{:?}", oldest.key.at);

@@ -4,38 +4,50 @@
 //! added, multiplied and stored. Each piece of it looks first whether it is that case, and changes nothing before it knows. Whatever it
 //! does not know how to do is left to the engine's own instruction, so that the code adds speed and no meaning.
 //!
+//! Operations are written out (`stretch.rs`, `arithmetic.rs`), what is long and rare is called (`routines.rs`, `verdicts.rs`).
 //! Code goes from record to record by itself, as long as there is code for them.
 //!
 //! While it runs, these registers stay what they are: rbx the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
-//! r15 what is known of the thread's registers; rbp is where the next node will be.
+//! r15 what is known of the thread's registers; rbp is where the next node will be, and in stretches r10 is its number.
 
 #[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod arithmetic;
+mod literals;
 mod places;
 mod routines;
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
+mod stretch;
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
+mod verdicts;
 
+use arithmetic::Assembly;
 pub use routines::Routines;
-use routines::{COMPARE, ENGINE, ENTER, NEXT, READY, READY_SINGLE, number_of};
+use routines::{ABS, ENGINE, ENTER, NEG, NEXT, READY, READY_SINGLE};
+use stretch::{Stretch, Undecided, execute_one};
 
 use crate::consume::Books;
 use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
-use crate::node::{Kept, Node, Slot};
+use crate::node::{INLINE, Kept, Node, Slot};
 use crate::operation::Operations;
 use crate::program::Program;
 use crate::real::Real;
 use crate::run::Running;
 use crate::shadow::Part;
 use crate::spots::Spots;
+use crate::trace::Nodes;
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{BitOp, Operator, Type};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
+use std::marker::PhantomData;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{null, null_mut};
+use std::rc::Rc;
 
 /// Bytes of code that a block may have, and that there may be in all: blocks that come later are interpreted.
 const MOST_OF_A_BLOCK: usize = 1 << 18;
@@ -46,7 +58,13 @@ const MOST: usize = 1 << 26;
 pub struct Code {
     runs: Cell<u32>,
     /// What the code has to do; nothing if there is no code.
-    compiled: OnceCell<Option<Vec<Work>>>,
+    compiled: OnceCell<Option<Job>>,
+}
+
+/// What the code of a program knows the addresses of.
+struct Job {
+    _work: Vec<Work>,
+    _stretches: Vec<Rc<Stretch>>,
 }
 
 /// The code of all programs.
@@ -115,13 +133,11 @@ pub struct Way {
     records: u64,
     /// What the engine needs.
     call: *mut (),
-    /// No further.
-    stop: bool,
 }
 
 impl Way {
     pub const NOWHERE: Way =
-        Way { last: null(), base: null(), entries: null(), programs: 0, records: 0, call: null_mut(), stop: false };
+        Way { last: null(), base: null(), entries: null(), programs: 0, records: 0, call: null_mut() };
 }
 
 /// Compiles a program if it has run often.
@@ -134,9 +150,9 @@ pub fn prepare<R: Real>(running: &mut Running<'_, R>, number: u32, program: &Pro
     }
     let books = &mut *running.books;
     code.compiled.get_or_init(|| {
-        let (code, work) = Compiler::compile(program, &books.operations, &books.spots)?;
+        let (code, job) = Compiler::compile(number, program, &books.operations, &books.spots)?;
         books.make_room(program);
-        books.code.add(number, program, &code).map(|()| work)
+        books.code.add(number, program, &code).map(|()| job)
     });
 }
 
@@ -178,9 +194,11 @@ pub fn run<R: Real>(running: &mut Running<'_, R>, bytes: &[u8]) -> usize {
 type Enter<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut Lane, *const u8, *mut u8) -> *const u8;
 
 /// What code has to do, and has the engine do if it is out of the ordinary.
-pub struct Work {
-    instr: *const Instr,
+struct Work {
     program: *const Program,
+    instrs: Range<usize>,
+    /// Null outside of stretches.
+    stretch: *const Stretch,
     /// The tally of an operation, or the spot of a decision.
     of: *const (),
     at: LocationId,
@@ -194,43 +212,53 @@ struct Call<'a, 'b, R> {
     panic: Option<Box<dyn Any + Send>>,
 }
 
-unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *const Work, record: *const u8) {
+/// What code has Rust do with the work of a record. Says whether that was all of a stretch.
+type Help<R> = unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Work, *const u8) -> bool;
+
+/// Has the engine do it.
+unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *const Work, record: *const u8) -> bool {
     // SAFETY: the code was called with the one, and made with the other, which lives as long as it does, and so does what it points to.
-    let (call, instr, program) = unsafe { (&mut *call, (*work).instr.as_ref(), &*(*work).program) };
+    let (call, work, program) = unsafe { (&mut *call, &*work, &*(*work).program) };
     // SAFETY: records of the program are that long.
     let record = unsafe { std::slice::from_raw_parts(record, program.record) };
-    let instrs = instr.map_or(&program.lanes.instrs[..], std::slice::from_ref);
-    call.do_carefully(|running, lanes| {
-        for instr in instrs {
-            instr.each_read(|lane| {
-                if program.lanes.are_lean[lane as usize] {
-                    lanes[lane as usize].unfold(&running.books.operations.nodes);
-                }
-            });
-            running.execute_with_fma(instr, program, record, lanes);
+    // SAFETY: as above.
+    let stretch = unsafe { work.stretch.as_ref() };
+    call.do_carefully(|running, lanes| match stretch {
+        Some(stretch) => stretch.execute(work.instrs.start, running, program, record, lanes),
+        None => {
+            work.instrs.clone().for_each(|number| execute_one(number, running, program, record, lanes));
+            false
         }
-    });
+    })
 }
 
-unsafe extern "sysv64" fn make_room<R: Real>(call: *mut Call<'_, '_, R>) {
-    // SAFETY: the code was called with it.
-    unsafe { &mut *call }.do_carefully(|running, _| running.books.operations.nodes.make_room());
+/// Makes room for nodes.
+unsafe extern "sysv64" fn make_room<R: Real>(call: *mut Call<'_, '_, R>, _: *const Work, _: *const u8) -> bool {
+    // SAFETY: as above.
+    unsafe { &mut *call }.do_carefully(|running, _| {
+        running.books.operations.nodes.make_room(stretch::MOST);
+        false
+    })
 }
 
 impl<'b, R: Real> Call<'_, 'b, R> {
-    /// Nodes may be moved by it, and it may panic.
-    fn do_carefully(&mut self, what: impl FnOnce(&mut Running<'b, R>, &mut [Lane])) {
+    /// Nodes may be moved by it, and it may panic: then nothing is left of the way.
+    fn do_carefully(&mut self, what: impl FnOnce(&mut Running<'b, R>, &mut [Lane]) -> bool) -> bool {
         let Call { running, lanes, panic } = self;
         if panic.is_some() {
-            return;
+            return true;
         }
         let before = running.books.operations.nodes.base;
-        *panic = catch_unwind(AssertUnwindSafe(|| what(running, lanes))).err();
+        let done = catch_unwind(AssertUnwindSafe(|| what(running, lanes)));
         let operations = &mut running.books.operations;
-        operations.routines.way.stop = panic.is_some();
         if operations.nodes.base != before {
             lanes.iter_mut().for_each(|lane| lane.point_again(&operations.nodes));
         }
+        done.unwrap_or_else(|cause| {
+            operations.routines.way.last = null();
+            *panic = Some(cause);
+            true
+        })
     }
 }
 
@@ -239,12 +267,26 @@ struct Compiler<'a, R> {
     operations: &'a Operations<R>,
     spots: &'a Spots,
     program: &'a Program,
-    /// Pieces that follow the rest: where the engine takes over, and where it gives back.
-    engine: Vec<(DynamicLabel, DynamicLabel, *const Work)>,
+    /// Pieces that follow the rest.
+    helped: Vec<Helped>,
+    undecided: Vec<Undecided>,
     /// They stay where they are: there is room for all.
     work: Vec<Work>,
+    stretches: Vec<Rc<Stretch>>,
+    /// The stretch and the instruction that is being written.
+    within: Option<Rc<Stretch>>,
+    number: usize,
     /// An instruction reads beyond the record: no code for that.
     is_broken: bool,
+}
+
+/// Where Rust takes over, what it does, and where it gives back: behind the stretch, or where it was called.
+struct Helped {
+    routine: usize,
+    from: DynamicLabel,
+    work: *const Work,
+    done: DynamicLabel,
+    back: DynamicLabel,
 }
 
 /// Where fields are.
@@ -288,90 +330,109 @@ const PART: usize = size_of::<Part>();
 
 impl<'a, R: Real> Compiler<'a, R> {
     /// The code, wherever it may lie, and what it has to do; nothing if there can be none.
-    fn compile(program: &'a Program, operations: &'a Operations<R>, spots: &'a Spots) -> Option<(Vec<u8>, Vec<Work>)> {
-        let is_interpreted =
-            |instr: &Instr| matches!(instr, Instr::Step(_) | Instr::Assemble(..) | Instr::TakeApart { .. });
+    fn compile(
+        number: u32,
+        program: &'a Program,
+        operations: &'a Operations<R>,
+        spots: &'a Spots,
+    ) -> Option<(Vec<u8>, Job)> {
         if !operations.routines.are_there() || program.changes_mode() {
             return None;
         }
-        let room = program.lanes.instrs.len().max(1);
-        let (asm, engine, work) = (VecAssembler::new(0), Vec::new(), Vec::with_capacity(room));
-        let mut compiler = Compiler { asm, operations, spots, program, engine, work, is_broken: false };
-        if program.lanes.instrs.iter().all(is_interpreted) {
-            // All at once.
-            let work = compiler.work(null(), null(), LocationId(0));
-            compiler.call_routine(ENGINE, work);
-        } else {
-            program.lanes.instrs.iter().for_each(|instr| compiler.instr(instr));
+        let instrs = &program.lanes.instrs;
+        let mut compiler = Compiler {
+            asm: VecAssembler::new(0),
+            operations,
+            spots,
+            program,
+            helped: Vec::new(),
+            undecided: Vec::new(),
+            // Of each instruction, and of each stretch.
+            work: Vec::with_capacity(2 * instrs.len()),
+            stretches: Vec::new(),
+            within: None,
+            number: 0,
+            is_broken: false,
+        };
+        let [start] = compiler.asm.new_labels();
+        dynasm!(compiler.asm; .arch x64; =>start);
+        let mut next = 0;
+        while next < instrs.len() {
+            next = match Stretch::at(next, instrs) {
+                Some(stretch) => {
+                    let end = stretch.instrs.end;
+                    compiler.stretch(stretch);
+                    end
+                }
+                None => compiler.odd(next),
+            };
+            if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
+                return None;
+            }
         }
-        if compiler.is_broken || compiler.asm.offset().0 > MOST_OF_A_BLOCK {
-            return None;
-        }
-        compiler.leave();
-        compiler.call_engine();
-        Some((compiler.asm.finalize().ok()?, compiler.work))
+        compiler.leave(number, start);
+        compiler.decide();
+        compiler.call_rust();
+        let Compiler { asm, work, stretches, .. } = compiler;
+        Some((asm.finalize().ok()?, Job { _work: work, _stretches: stretches }))
     }
 
-    fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
-        std::array::from_fn(|_| self.asm.new_dynamic_label())
-    }
-
-    /// Goes on to the next record.
-    fn leave(&mut self) {
+    /// Goes on to the next record, which often is one of this block.
+    fn leave(&mut self, number: u32, start: DynamicLabel) {
         let next = offset_of!(Operations<R>, routines.table) + NEXT * size_of::<*const u8>();
-        dynasm!(self.asm; .arch x64; add r12, self.program.record as i32; jmp QWORD [rbx + next as i32]);
+        let way = offset_of!(Operations<R>, routines.way);
+        let [other] = self.asm.new_labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; add r12, self.program.record as i32
+            ; mov rax, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+            ; cmp r12, [rbx + (way + offset_of!(Way, last)) as i32]
+            ; ja =>other
+            ; cmp DWORD [r12], number as i32
+            ; jne =>other
+            ; cmp rax, [rbx + offset_of!(Operations<R>, nodes.enough) as i32]
+            ; jae =>other
+            ; inc QWORD [rbx + (way + offset_of!(Way, records)) as i32]
+            ; jmp =>start
+            ; =>other
+            ; jmp QWORD [rbx + next as i32]
+        );
     }
 
-    fn work(&mut self, instr: *const Instr, of: *const (), at: LocationId) -> *const Work {
+    fn works_on(&self, instrs: Range<usize>) -> Work {
+        Work { program: self.program, instrs, stretch: null(), of: null(), at: LocationId(0) }
+    }
+
+    fn work(&mut self, work: Work) -> *const Work {
         debug_assert!(self.work.len() < self.work.capacity());
-        self.work.push(Work { instr, program: self.program, of, at });
+        self.work.push(work);
         self.work.last().map_or(null(), |work| work)
     }
 
-    fn instr(&mut self, instr: &Instr) {
-        let (of, at): (*const (), _) = match instr {
-            Instr::Doubles(plain) | Instr::Singles(plain) => {
-                ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
+    /// Instructions that are in no stretch. Where the next begins.
+    fn odd(&mut self, first: usize) -> usize {
+        let instrs = &self.program.lanes.instrs;
+        if let Instr::Logic(logic) = &instrs[first] {
+            let work = self.work(Work { at: logic.at, ..self.works_on(first..first + 1) });
+            if self.logic(logic, work) {
+                return first + 1;
             }
-            Instr::Logic(logic) => (null(), logic.at),
-            Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
-            _ => (null(), LocationId(0)),
-        };
-        let work = self.work(instr, of, at);
-        let [slow, back] = self.labels();
-        let is_known = match instr {
-            Instr::Doubles(plain) => self.operation(plain, Type::F64, work),
-            Instr::Singles(plain) => self.operation(plain, Type::F32, work),
-            Instr::Compare(compare) => self.compare(compare, work),
-            Instr::Logic(logic) => self.logic(logic, work),
-            Instr::LoadDouble(addr, input) => self.load_double(addr, input, work),
-            Instr::LiveDouble(first, input) => self.live_double(*first, input, work),
-            Instr::Double(lane) => self.ready(*lane, READY, work),
-            Instr::Single(lane) => self.ready(*lane, READY_SINGLE, work),
-            Instr::Load(addr, input) => self.load(addr, input, slow),
-            Instr::Live(first, input) => self.live(*first, input, slow),
-            Instr::Const { bits, wide, to } => self.constant(*bits, *wide, *to),
-            Instr::Fresh(input) => self.fresh(input),
-            Instr::Put { first, from } => self.put(*first, from),
-            Instr::Drop { first, count } => self.drop(*first, *count),
-            Instr::Store { addr, ty, from } => self.store(addr, *ty, from, slow),
-            Instr::StoreDouble { addr, from } => self.store(addr, Type::F64, &[*from, 0], slow),
-            _ => false,
-        };
-        if is_known {
-            dynasm!(self.asm; .arch x64; =>back);
-            self.engine.push((slow, back, work));
-        } else {
-            dynasm!(self.asm; .arch x64; =>slow);
-            self.call_routine(ENGINE, work);
         }
+        let is_odd = |number: &usize| {
+            Stretch::at(*number, instrs).is_none() && !matches!(instrs[*number], Instr::Logic(_)) || *number == first
+        };
+        let end = (first..instrs.len()).take_while(is_odd).last().map_or(first, |last| last) + 1;
+        let work = self.work(self.works_on(first..end));
+        self.call_routine(ENGINE, work);
+        end
     }
 
-    fn call_engine(&mut self) {
-        for (slow, back, work) in std::mem::take(&mut self.engine) {
-            dynasm!(self.asm; .arch x64; =>slow);
-            self.call_routine(ENGINE, work);
-            dynasm!(self.asm; .arch x64; jmp =>back);
+    /// Where Rust does it.
+    fn call_rust(&mut self) {
+        for Helped { routine, from, work, done, back } in std::mem::take(&mut self.helped) {
+            dynasm!(self.asm; .arch x64; =>from);
+            self.call_routine(routine, work);
+            dynasm!(self.asm; .arch x64; jc =>done; jmp =>back);
         }
     }
 
@@ -381,26 +442,11 @@ impl<'a, R: Real> Compiler<'a, R> {
         dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64; call QWORD [rbx + at as i32]);
     }
 
-    fn operation(&mut self, plain: &Plain, ty: Type, work: *const Work) -> bool {
-        let [a, b, c] = plain.args;
-        dynasm!(self.asm
-            ; .arch x64
-            ; lea rdi, [r13 + lane(a, 0)]
-            ; lea rsi, [r13 + lane(b, 0)]
-            ; lea rdx, [r13 + lane(plain.to, 0)]
-        );
-        if plain.operator.arity() == 3 {
-            dynasm!(self.asm; .arch x64; lea r10, [r13 + lane(c, 0)]);
-        }
-        self.call_routine(number_of(plain.operator, ty), work);
-        true
-    }
-
     /// A mask may be on either side; it mostly is on the second.
     fn logic(&mut self, logic: &Logic, work: *const Work) -> bool {
-        let operator = match logic.op {
-            BitOp::Xor => Operator::Neg,
-            BitOp::And => Operator::Abs,
+        let routine = match logic.op {
+            BitOp::Xor => NEG,
+            BitOp::And => ABS,
             _ => return false,
         };
         let [[a, next_to_a], [b, _]] = logic.args;
@@ -422,20 +468,13 @@ impl<'a, R: Real> Compiler<'a, R> {
             ; lea rsi, [r13 + lane(b.lane, 0)]
             ; lea rdx, [r13 + lane(logic.to, 0)]
         );
-        self.call_routine(number_of(operator, Type::F64), work);
-        true
-    }
-
-    fn compare(&mut self, compare: &Compare, work: *const Work) -> bool {
-        let [a, b] = compare.args;
-        dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(a, 0)]; lea rsi, [r13 + lane(b, 0)]);
-        self.call_routine(COMPARE, work);
+        self.call_routine(routine, work);
         true
     }
 }
 
-/// The operations that there are routines for, on doubles and singles. (The signs of singles are for the engine.)
-const PLAIN: [Operator; 8] = {
+/// The operations that there is code for, on doubles and singles.
+const PLAIN: [Operator; 6] = {
     use Operator::*;
-    [Add, Sub, Mul, Div, Sqrt, Fma, Neg, Abs]
+    [Add, Sub, Mul, Div, Sqrt, Fma]
 };

@@ -238,7 +238,7 @@ impl<R: Real> Consumer<R> {
             if !running.books.operations.nodes.is_full() {
                 break;
             }
-            self.books.operations.collect(&self.guests);
+            self.books.operations.collect(&mut self.guests);
         }
         if !bytes.is_empty() {
             self.books.totals.corrupt_records += 1;

@@ -93,7 +93,7 @@ fn cause(
         expr,
         variables: Vec::new(),
         kind: candidate.kind,
-        executions: site.tally.executions,
+        executions: site.tally.executions(),
         erroneous: candidate.erroneous,
         max_bits: candidate.max_bits,
         average_bits: candidate.bits.sum() / candidate.erroneous.max(1) as f64,

@@ -70,8 +70,8 @@ impl Strays {
         self.nodes.get(&(ty, bits)).copied()
     }
 
-    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
-        self.nodes.values().for_each(|node| root(*node));
+    pub fn each_root(&mut self, root: &mut dyn FnMut(&mut Handle)) {
+        self.nodes.values_mut().for_each(root);
     }
 }
 

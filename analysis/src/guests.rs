@@ -4,7 +4,7 @@ use crate::callers::Callers;
 use crate::heap::Heap;
 use crate::location::{Locations, Mappings};
 use crate::log::Module;
-use crate::memory::{Memory, Pages};
+use crate::memory::{Memory, Pages, Shared};
 use crate::mode::Mode;
 use crate::registers::Registers;
 use crate::trace::{Handle, Nodes, Term};
@@ -195,16 +195,17 @@ impl Guests {
     }
 
     /// Calls a function with each node that shadows something.
-    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
-        for process in self.processes.values() {
-            process.memory.each_root(root);
-            process.saved.0.iter().for_each(|(_, registers)| registers.each_root(root));
+    pub fn each_root(&mut self, root: &mut dyn FnMut(&mut Handle)) {
+        let mut shared = Shared::default();
+        for process in self.processes.values_mut() {
+            process.memory.each_root(root, &mut shared);
+            process.saved.0.iter_mut().for_each(|(_, registers)| registers.each_root(root));
         }
-        for thread in self.threads.values() {
+        for thread in self.threads.values_mut() {
             thread.registers.each_root(root);
-            for arg in &thread.call.args {
+            for arg in &mut thread.call.args {
                 if let Term::Node(node) = arg {
-                    root(*node);
+                    root(node);
                 }
             }
         }

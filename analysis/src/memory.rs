@@ -6,6 +6,7 @@
 //! removes what begins where it writes; what begins before it and reaches into it no longer agrees with the bits there.
 
 pub use crate::pages::Pages;
+pub use crate::pages::Shared;
 use crate::pages::{Directory, PAGE, Recent, SLOTS, Slots};
 use crate::shadow::{GRANULES, Part, Value};
 use crate::trace::{Handle, Nodes};
@@ -303,10 +304,9 @@ impl Memory {
         node.filter(|node| nodes[*node].ty == ty)
     }
 
-    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
-        for (_, page) in self.pages.iter().filter(|(_, page)| page.is_used) {
-            page.parts.iter().for_each(|part| part.each_root(root));
-        }
+    /// Pages that several memories share are asked once.
+    pub fn each_root(&mut self, root: &mut dyn FnMut(&mut Handle), shared: &mut Shared) {
+        self.pages.change_all(shared, |page| page.parts.iter_mut().for_each(|part| part.each_root(root)));
     }
 
     fn forget(&mut self, number: u64, first: usize, which: &[bool]) {

@@ -100,9 +100,9 @@ impl<R: Real> Operations<R> {
     }
 
     /// Makes room for new values. No value may be held but by the guests and the sites.
-    pub fn collect(&mut self, guests: &Guests) {
-        let (sites, strays) = (&self.sites, &self.strays);
-        let roots = |root: &mut dyn FnMut(Handle)| {
+    pub fn collect(&mut self, guests: &mut Guests) {
+        let (sites, strays) = (&mut self.sites, &mut self.strays);
+        let roots = |root: &mut dyn FnMut(&mut Handle)| {
             guests.each_root(root);
             strays.each_root(root);
         };

@@ -92,6 +92,10 @@ impl Drop for Page {
     }
 }
 
+/// What has become of pages that several address spaces share.
+#[derive(Default)]
+pub struct Shared(FxHashMap<*const Page, (Rc<Page>, Rc<Page>)>);
+
 /// The pages of an address space.
 pub struct Directory {
     places: FxHashMap<u64, usize>,
@@ -227,6 +231,24 @@ impl Directory {
             Rc::make_mut(page);
         }
         self.look_up(number);
+    }
+
+    /// Changes all pages with something in them, those that others share once, and for all.
+    pub fn change_all(&mut self, shared: &mut Shared, mut change: impl FnMut(&mut Slots)) {
+        for page in self.pages.iter_mut().flatten().filter(|page| page.slots.is_used) {
+            if let Some(page) = Rc::get_mut(page) {
+                change(&mut page.slots);
+                continue;
+            }
+            let changed = shared.0.entry(Rc::as_ptr(page)).or_insert_with(|| {
+                let mut changed = Page::clone(page);
+                change(&mut changed.slots);
+                // The original must be there as long as others look for it.
+                (page.clone(), Rc::new(changed))
+            });
+            *page = changed.1.clone();
+            self.recent.iter().for_each(|recent| recent.set(Recent::NOBODY));
+        }
     }
 
     pub fn len(&self) -> usize {

@@ -80,8 +80,8 @@ impl Registers {
         node.filter(|node| nodes[*node].ty == ty)
     }
 
-    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
-        self.parts.iter().for_each(|part| part.each_root(root));
+    pub fn each_root(&mut self, root: &mut dyn FnMut(&mut Handle)) {
+        self.parts.iter_mut().for_each(|part| part.each_root(root));
     }
 
     /// The top of the x87's stack is this register of the machine.

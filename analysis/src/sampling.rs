@@ -81,9 +81,12 @@ impl Looks {
     /// Is the next execution to be looked at? If not, it has passed.
     #[inline(always)]
     pub fn is_due(&mut self) -> bool {
-        let is_due = self.skip == 0;
-        self.skip -= !is_due as u64;
-        is_due
+        // (Not `self.skip -= !is_due as u64`: LLVM 22.1 in rustc 1.95 makes of that that nothing is due again.)
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        true
     }
 
     /// A look that cost so much, and whether it told something new; where so much was spent that looks must be few, one for so many executions.

@@ -110,11 +110,11 @@ impl Part {
     }
 
     /// Calls a function with each node that it leads to.
-    pub fn each_root(self, root: &mut dyn FnMut(Handle)) {
+    pub fn each_root(&mut self, root: &mut dyn FnMut(&mut Handle)) {
         match self {
             Part::None | Part::Constant(_) => {}
             Part::Shadow(node) => root(node),
-            Part::Halves(halves) => halves.into_iter().flatten().for_each(root),
+            Part::Halves(halves) => halves.iter_mut().flatten().for_each(root),
         }
     }
 }

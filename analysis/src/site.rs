@@ -45,9 +45,9 @@ pub struct Site {
 
 /// What changes with each execution. Compiled code writes it, too.
 pub struct Tally {
-    pub executions: u64,
-    /// Executions before this one need only be counted.
-    pub next: u64,
+    /// The execution to look at next: those before need only be counted. And how far away it is, which may be behind.
+    next: u64,
+    pub left: i64,
     /// Of the first and the second argument, while nothing went wrong.
     extremes: [Extremes; 2],
     random: Random,
@@ -121,8 +121,8 @@ impl Sites {
             self.sites.push(Site {
                 key,
                 tally: Box::new(Tally {
-                    executions: 0,
                     next: 1,
+                    left: 1,
                     extremes: [Extremes::NONE; 2],
                     random: Random::default(),
                     doubts: Sampling::default(),
@@ -135,7 +135,7 @@ impl Sites {
 
     /// How often an operation was executed.
     pub fn executions(&self, key: SiteKey) -> u64 {
-        self.numbers.get(&key).map_or(0, |number| self.sites[*number].tally.executions)
+        self.numbers.get(&key).map_or(0, |number| self.sites[*number].tally.executions())
     }
 
     /// Is a doubt about a result of this site to be settled? That takes long.
@@ -160,10 +160,11 @@ impl Sites {
     }
 
     /// Calls a function with each node that is kept.
-    pub fn each_root(&self, root: &mut dyn FnMut(Handle)) {
-        for site in &self.sites {
-            if let State::Good(sampled) = &site.state {
-                site.tally.kept(sampled).for_each(&mut *root);
+    pub fn each_root(&mut self, root: &mut dyn FnMut(&mut Handle)) {
+        for site in &mut self.sites {
+            if let State::Good(sampled) = &mut site.state {
+                sampled.iter_mut().for_each(&mut *root);
+                site.tally.extremes.iter_mut().flat_map(Extremes::nodes).for_each(&mut *root);
             }
         }
     }
@@ -185,13 +186,12 @@ impl Sites {
     /// Is more to be done for an execution that went well than to count it?
     #[inline(always)]
     pub fn is_due(&self, number: usize) -> bool {
-        let tally = &self.sites[number].tally;
-        tally.executions + 1 >= tally.next
+        self.sites[number].tally.left <= 1
     }
 
     #[inline(always)]
     pub fn count(&mut self, number: usize) {
-        self.sites[number].tally.executions += 1;
+        self.sites[number].tally.left -= 1;
     }
 
     /// An execution that went well, with these arguments and so much local error.
@@ -205,9 +205,9 @@ impl Sites {
         nodes: &Nodes<R>,
     ) {
         let site = &mut self.sites[number];
-        site.tally.executions += 1;
+        site.tally.left -= 1;
         match &mut site.state {
-            _ if site.tally.executions < site.tally.next => {}
+            _ if site.tally.left > 0 => {}
             State::Good(sampled) => site.tally.keep(node, args, sampled),
             State::Candidate(_) => self.see_fine(number, node, ulps, nodes),
         }
@@ -219,7 +219,7 @@ impl Sites {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
             let cost = candidate.general.size();
             let one_in = (EXECUTIONS * cost as u64).min(ONE_FINE_IN);
-            site.tally.next = site.tally.executions + 1 + candidate.fine.looked(cost, false, FREE, one_in);
+            site.tally.look_after(1 + candidate.fine.looked(cost, false, FREE, one_in));
         }
     }
 
@@ -248,7 +248,7 @@ impl Sites {
             self.suspect(number, node, kind, mode, nodes);
         }
         let site = &mut self.sites[number];
-        site.tally.executions += 1;
+        site.tally.left -= 1;
         if let State::Candidate(candidate) = &mut site.state {
             candidate.observe(node, kind, ulps, nodes);
         }
@@ -276,20 +276,31 @@ impl Sites {
             wrong: Looks::new(QUIET),
             general,
         }));
-        site.tally.next = 0;
+        site.tally.look_after(0);
     }
 }
 
 impl Tally {
+    pub fn executions(&self) -> u64 {
+        self.next.wrapping_add_signed(-self.left)
+    }
+
+    /// The next look is at the execution that is so many further.
+    fn look_after(&mut self, executions: u64) {
+        self.next = self.executions() + executions;
+        self.left = executions as i64;
+    }
+
     fn kept(&self, sampled: &[Handle]) -> impl Iterator<Item = Handle> {
         let extremes = self.extremes.iter().flat_map(|extremes| [extremes.least_node, extremes.greatest_node]);
         sampled.iter().copied().chain(extremes.flatten())
     }
 
     fn keep(&mut self, node: Handle, args: [f64; 2], sampled: &mut Vec<Handle>) {
-        let further = if self.executions < ALL { 1 } else { 1 + self.random.below(2 * OF) };
-        self.next = self.executions + further;
-        if sampled.len() < MAX_SAMPLED && self.executions >> sampled.len() > 0 {
+        let executions = self.executions();
+        let further = if executions < ALL { 1 } else { 1 + self.random.below(2 * OF) };
+        self.look_after(further);
+        if sampled.len() < MAX_SAMPLED && executions >> sampled.len() > 0 {
             sampled.push(node);
         }
         for (value, extremes) in args.into_iter().zip(&mut self.extremes) {
@@ -306,6 +317,10 @@ impl Tally {
 impl Extremes {
     const NONE: Extremes =
         Extremes { least: f64::INFINITY, greatest: f64::NEG_INFINITY, least_node: None, greatest_node: None };
+
+    fn nodes(&mut self) -> impl Iterator<Item = &mut Handle> {
+        [&mut self.least_node, &mut self.greatest_node].into_iter().flatten()
+    }
 }
 
 impl Candidate {

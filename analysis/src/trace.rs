@@ -1,12 +1,14 @@
 //! Concrete traces: the operations behind a value, as a DAG. Moves, loads, stores and calls leave no node in it.
 //!
 //! Nodes lie in one arena and are spoken of by number. Nobody counts who holds them: when the arena is full, [`Nodes::collect`] looks from
-//! the places that shadow something how far traces are still wanted, cuts them there and gives the rest away again. So a
-//! new value costs a write, passing it on costs a number, and memory has a bound however long the program runs.
+//! the places that shadow something how far traces are still wanted, cuts them there, and moves what stays together, in the order in which it was made. So a
+//! new value costs a write to the next place, passing it on costs a number, and memory has a bound however long the program runs. What lives
+//! long comes to lie below all that does not, and is not moved again.
 
 use crate::error;
 use crate::format::is_within;
 use crate::influence::Influences;
+use crate::lanes::Facts;
 pub use crate::leaf::Leaf;
 use crate::location::LocationId;
 use crate::mode::Target;
@@ -19,7 +21,7 @@ use smallvec::SmallVec;
 use std::num::NonZeroU32;
 use std::ops::Index;
 
-/// A node, by number. It is good until the arena is collected without a root that leads to it.
+/// A node, by number. It is good until the arena is collected; roots are told the new one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Handle(NonZeroU32);
 
@@ -43,6 +45,11 @@ impl Handle {
     #[inline(always)]
     pub fn of_arg(slot: Slot, word: u64) -> Option<Handle> {
         NonZeroU32::new(word as u32).filter(|_| slot == Slot::NODE).map(Handle)
+    }
+
+    /// The node that lies so many further.
+    pub fn further(self, by: usize) -> Handle {
+        Handle::new(self.index() + by)
     }
 
     /// Bits that say nothing about anything.
@@ -79,6 +86,67 @@ pub struct Moment {
     next: usize,
 }
 
+/// Calls a function with each root, which may get another number.
+pub trait EachRoot: FnMut(&mut dyn FnMut(&mut Handle)) {}
+
+impl<F: FnMut(&mut dyn FnMut(&mut Handle))> EachRoot for F {}
+
+/// Nodes in use: a bit for each, and how many there are before each sixty-four.
+#[derive(Default)]
+struct Used {
+    bits: Vec<u64>,
+    before: Vec<u32>,
+}
+
+impl Used {
+    fn clear(&mut self, nodes: usize) {
+        self.bits.clear();
+        self.bits.resize(nodes.div_ceil(64), 0);
+    }
+
+    /// Says whether it is new.
+    #[inline(always)]
+    fn insert(&mut self, handle: Handle) -> bool {
+        let bit = 1 << (handle.index() % 64);
+        let Some(word) = self.bits.get_mut(handle.index() / 64) else { return false };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    fn has(&self, at: usize) -> bool {
+        self.bits.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    fn count(&mut self) {
+        self.before.clear();
+        let mut before = 0;
+        self.before.extend(self.bits.iter().map(|word| {
+            before += word.count_ones();
+            before - word.count_ones()
+        }));
+    }
+
+    /// Where a node will be when all in use lie together.
+    #[inline(always)]
+    fn moved(&self, handle: Handle) -> Handle {
+        let (word, bit) = (handle.index() / 64, handle.index() % 64);
+        let Some(bits) = self.bits.get(word) else { return handle };
+        Handle::new(self.before[word] as usize + (bits & !(u64::MAX << bit)).count_ones() as usize)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.bits.iter().enumerate().flat_map(|(number, word)| {
+            let mut word = *word;
+            std::iter::from_fn(move || {
+                let bit = word.trailing_zeros() as usize;
+                word &= word.wrapping_sub(1);
+                (bit < 64).then_some(64 * number + bit)
+            })
+        })
+    }
+}
+
 /// The arena.
 pub struct Nodes<R> {
     nodes: Vec<Node>,
@@ -86,11 +154,11 @@ pub struct Nodes<R> {
     pub(crate) base: *mut Node,
     /// What some have beside themselves, a page of them as soon as one has.
     beside: Vec<Option<Box<[Beside<R>; MORE]>>>,
-    /// A bit for each node that the last collection found in use.
-    used: Vec<u64>,
+    /// What the last collection found in use.
+    used: Used,
     /// Those whose reals have memory beside themselves.
     heavy: Vec<usize>,
-    /// The next that is not, or where to look for it; up to the end all are free.
+    /// The next node, and where there is no more room.
     pub(crate) cursor: usize,
     pub(crate) end: usize,
     /// Nodes to have before the next collection.
@@ -140,7 +208,7 @@ impl<R: Real> Nodes<R> {
             nodes: Vec::new(),
             base: std::ptr::null_mut(),
             beside: Vec::new(),
-            used: Vec::new(),
+            used: Used::default(),
             heavy: Vec::new(),
             cursor: 0,
             end: 0,
@@ -208,7 +276,7 @@ impl<R: Real> Nodes<R> {
     /// Where the real of the node that is made next is to be computed, and those of these nodes, all of which are kept beside.
     #[inline(always)]
     pub fn next_and<const N: usize>(&mut self, of: [Option<Handle>; N]) -> (&mut R, [Option<&R>; N]) {
-        self.make_room();
+        self.make_room(1);
         let index = self.cursor;
         let next: *mut R = &raw mut self.beside_of(index).real;
         let known = of.map(|handle| {
@@ -233,10 +301,13 @@ impl<R: Real> Nodes<R> {
         let has_place = beside.fourth_slot == Slot::NONE && beside.target == Target::nearest(node.ty);
         let native = value(node.ty, beside.bits).filter(|_| has_place && node.operator != Operator::Cast);
         let near = native.and_then(|native| beside.real.near(native));
-        node.kept = near.map_or(Kept::Beside, |near| {
-            node.near = near;
-            if is_special(node.operator, || near.native) { Kept::Near } else { Kept::Plain }
-        });
+        // Compiled code may look without asking: then it finds nothing that it could use.
+        node.near = near.unwrap_or(Facts::UNKNOWN.near);
+        node.kept = match near {
+            None => Kept::Beside,
+            Some(near) if is_special(node.operator, || near.native) => Kept::Near,
+            Some(_) => Kept::Plain,
+        };
         node.is_settled = near.is_some() && beside.real.has_more();
         if node.has_beside() {
             if beside.real.has_more() {
@@ -264,10 +335,9 @@ impl<R: Real> Nodes<R> {
         &mut self.beside[page].get_or_insert_with(empty)[index % MORE]
     }
 
-    /// The next place that was not in use at the last collection, or a new one.
     #[inline(always)]
     fn next_free(&mut self) -> usize {
-        self.make_room();
+        self.make_room(1);
         self.cursor += 1;
         // What is written over is looked at first, and is in no cache.
         if let Some(later) = self.nodes.get(self.cursor + AHEAD) {
@@ -276,37 +346,23 @@ impl<R: Real> Nodes<R> {
         self.cursor - 1
     }
 
-    /// Sees to it that the next node is a free one.
+    /// Sees to it that there is room for so many.
     #[inline(always)]
-    pub fn make_room(&mut self) {
-        if self.cursor == self.end {
-            self.search_free();
+    pub fn make_room(&mut self, count: usize) {
+        if self.cursor + count > self.end {
+            self.grow();
         }
     }
 
     #[cold]
-    fn search_free(&mut self) {
-        let used = |at: usize| self.used.get(at / 64).map_or(0, |word| word >> (at % 64));
-        let left = |at: usize| 64 - at % 64;
-        let mut at = self.cursor;
-        while used(at) & 1 == 1 {
-            at += (used(at).trailing_ones() as usize).min(left(at));
-        }
-        let mut end = at;
-        // Not too far: those that are asked for between two collections are all looked at once.
-        while end < at + MORE && used(end) & 1 == 0 {
-            end += (used(end).trailing_zeros() as usize).min(left(end));
-        }
-        if at >= self.nodes.len() {
-            self.nodes.extend((0..MORE).map(|_| Node::EMPTY));
-            self.base = self.nodes.as_mut_ptr();
-        }
-        (self.cursor, self.end) = (at, end.min(self.nodes.len()));
+    fn grow(&mut self) {
+        self.nodes.resize(self.nodes.len() + MORE, Node::EMPTY);
+        (self.base, self.end) = (self.nodes.as_mut_ptr(), self.nodes.len());
     }
 
-    /// Did the last collection find it in use?
-    fn was_used(&self, at: usize) -> bool {
-        self.used.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    /// The node that will be made next.
+    pub fn next(&self) -> Handle {
+        Handle::new(self.cursor)
     }
 
     /// Is there memory for this node?
@@ -329,11 +385,11 @@ impl<R: Real> Nodes<R> {
 
     /// Gives away what no root leads to in so many steps as traces are kept. `roots` calls its argument with each; so does `examples` with
     /// those of which no more is wanted than an expression shows.
-    pub fn collect(&mut self, roots: impl Fn(&mut dyn FnMut(Handle)), examples: impl Fn(&mut dyn FnMut(Handle))) {
+    pub fn collect(&mut self, mut roots: impl EachRoot, mut examples: impl EachRoot) {
         let asked = GENEROUS * self.max_depth;
         let mut live;
         loop {
-            live = self.mark(self.levels, &roots, &examples);
+            live = self.mark(self.levels, &mut roots, &mut examples);
             // The nodes in use may take half of the memory, so that collections are seldom; and what is kept beyond what was asked for, little.
             let is_little = 2 * live <= self.most && (live <= MANY || self.levels <= asked);
             if is_little || self.levels == 0 {
@@ -343,26 +399,66 @@ impl<R: Real> Nodes<R> {
             self.shortened += (self.levels < self.max_depth) as u64;
         }
         self.levels = self.levels.max(asked);
-        // Compiled code writes over what is free.
+        self.used.count();
+        self.clear_unused();
+        self.move_together();
+        let mut tell = |handle: &mut Handle| *handle = self.used.moved(*handle);
+        roots(&mut tell);
+        examples(&mut tell);
+        self.cursor = live;
+        self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
+        if self.nodes.len() > 2 * self.enough {
+            self.nodes.truncate(self.enough);
+            self.end = self.nodes.len();
+            self.beside.truncate(self.nodes.len().div_ceil(MORE));
+        }
+        self.collections += 1;
+    }
+
+    /// Reals of nodes that are gone give their memory back. (Compiled code writes over what is free.)
+    fn clear_unused(&mut self) {
         let mut heavy = std::mem::take(&mut self.heavy);
-        heavy.retain(|at| {
-            let stays = self.was_used(*at);
+        heavy.retain_mut(|at| {
+            let stays = self.used.has(*at);
             let beside = self.beside_of(*at);
             if !stays {
                 beside.real.clear();
             }
-            stays && beside.real.has_more()
+            let is_heavy = stays && beside.real.has_more();
+            *at = self.used.moved(Handle::new(*at)).index();
+            is_heavy
         });
         heavy.sort_unstable();
         heavy.dedup();
         self.heavy = heavy;
-        self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
-        if self.nodes.len() > 2 * self.enough {
-            self.nodes.truncate(self.enough.max(self.last_used() + 1));
-            self.beside.truncate(self.nodes.len().div_ceil(MORE));
+    }
+
+    fn move_together(&mut self) {
+        let used = std::mem::take(&mut self.used);
+        for (to, at) in used.iter().enumerate() {
+            let mut node = self.nodes[at];
+            for (slot, arg) in node.slots.iter().zip(&mut node.args) {
+                if let Some(handle) = Handle::of_arg(*slot, *arg) {
+                    *arg = used.moved(handle).as_arg().1;
+                }
+            }
+            self.nodes[to] = node;
+            if node.has_beside() {
+                self.move_beside(at, to, &used);
+            }
         }
-        (self.cursor, self.end) = (0, 0);
-        self.collections += 1;
+        self.used = used;
+    }
+
+    fn move_beside(&mut self, at: usize, to: usize, used: &Used) {
+        if at != to {
+            let moved = std::mem::replace(self.beside_of(at), Beside::empty());
+            *self.beside_of(to) = moved;
+        }
+        let beside = self.beside_of(to);
+        if let Some(handle) = Handle::of_arg(beside.fourth_slot, beside.fourth) {
+            beside.fourth = used.moved(handle).as_arg().1;
+        }
     }
 
     pub fn moment(&self) -> Moment {
@@ -371,50 +467,29 @@ impl<R: Real> Nodes<R> {
 
     /// What was made since then, in order; nothing is known of that after a collection.
     pub fn made_since(&self, moment: Moment) -> Option<impl Iterator<Item = Handle>> {
-        let made = (moment.next..self.cursor.min(self.nodes.len())).filter(|at| !self.was_used(*at));
-        (moment.collections == self.collections).then(|| made.map(Handle::new))
-    }
-
-    fn last_used(&self) -> usize {
-        let word = self.used.iter().rposition(|word| *word != 0).unwrap_or(0);
-        64 * word + 63usize.saturating_sub(self.used.get(word).map_or(64, |word| word.leading_zeros()) as usize)
+        (moment.collections == self.collections).then(|| (moment.next..self.cursor).map(Handle::new))
     }
 
     /// Marks what is in use, level by level, and cuts traces below the last. How many nodes that are.
-    fn mark(
-        &mut self,
-        levels: usize,
-        roots: &impl Fn(&mut dyn FnMut(Handle)),
-        examples: &impl Fn(&mut dyn FnMut(Handle)),
-    ) -> usize {
+    fn mark(&mut self, levels: usize, roots: &mut impl EachRoot, examples: &mut impl EachRoot) -> usize {
         let mut used = std::mem::take(&mut self.used);
-        used.clear();
-        used.resize(self.nodes.len().div_ceil(64), 0);
-        let mut insert = |handle: Handle| {
-            let (word, bit) = (handle.index() / 64, 1 << (handle.index() % 64));
-            let is_new = used.get(word).is_some_and(|word| word & bit == 0);
-            if is_new {
-                used[word] |= bit;
-            }
-            is_new
-        };
+        used.clear(self.cursor);
         let (mut level, mut below) = (Vec::new(), Vec::new());
+        let mut live = 0;
         roots(&mut |handle| {
-            if insert(handle) {
-                level.push(handle);
+            if used.insert(*handle) {
+                level.push(*handle);
             }
         });
-        let mut live = level.len();
         for number in 0..=levels {
             if number == levels.saturating_sub(self.max_depth) {
-                let before = level.len();
                 examples(&mut |handle| {
-                    if insert(handle) {
-                        level.push(handle);
+                    if used.insert(*handle) {
+                        level.push(*handle);
                     }
                 });
-                live += level.len() - before;
             }
+            live += level.len();
             if number == levels {
                 break;
             }
@@ -425,13 +500,12 @@ impl<R: Real> Nodes<R> {
                 }
                 for (slot, arg) in (0..MAX_ARITY).map(|number| self.of(*handle).kept_arg(number)) {
                     if let Some(arg) = Handle::of_arg(slot, arg)
-                        && insert(arg)
+                        && used.insert(arg)
                     {
                         below.push(arg);
                     }
                 }
             }
-            live += below.len();
             level.clear();
             std::mem::swap(&mut level, &mut below);
         }

@@ -63,7 +63,7 @@ impl<R: Real> Compiler<'_, R> {
         }
     }
 
-    pub fn load_double(&mut self, addr: &Address, input: &Input, work: *const Work) -> bool {
+    pub fn load_double(&mut self, addr: &Address, input: &Input, work: *const Work) {
         self.address(addr);
         let at = self.logged(input.slot, 8);
         dynasm!(self.asm
@@ -72,10 +72,9 @@ impl<R: Real> Compiler<'_, R> {
             ; lea rdi, [r13 + lane(input.to, 0)]
         );
         self.call_routine(LOAD, work);
-        true
     }
 
-    pub fn live_double(&mut self, first: usize, input: &Input, work: *const Work) -> bool {
+    pub fn live_double(&mut self, first: usize, input: &Input, work: *const Work) {
         let at = self.logged(input.slot, 8);
         dynasm!(self.asm
             ; .arch x64
@@ -84,27 +83,23 @@ impl<R: Real> Compiler<'_, R> {
             ; lea rdi, [r13 + lane(input.to, 0)]
         );
         self.call_routine(FILL, work);
-        true
     }
 
     /// What a lane has becomes ready.
-    pub fn ready(&mut self, number: Number, routine: usize, work: *const Work) -> bool {
+    pub fn ready(&mut self, number: Number, routine: usize, work: *const Work) {
         dynasm!(self.asm; .arch x64; lea rdi, [r13 + lane(number, 0)]);
         self.call_routine(routine, work);
-        true
     }
 
-    pub fn load(&mut self, addr: &Address, input: &Input, slow: DynamicLabel) -> bool {
+    pub fn load(&mut self, addr: &Address, input: &Input, slow: DynamicLabel) {
         self.address(addr);
         slots(&mut self.asm, offset_of!(Recent, readable), input.bytes as usize, slow);
         self.take(input, slow);
-        true
     }
 
-    pub fn live(&mut self, first: usize, input: &Input, slow: DynamicLabel) -> bool {
+    pub fn live(&mut self, first: usize, input: &Input, slow: DynamicLabel) {
         dynasm!(self.asm; .arch x64; lea r9, [r15 + (first * PART) as i32]);
         self.take(input, slow);
-        true
     }
 
     /// Lanes of a value whose parts are at r9.
@@ -114,7 +109,7 @@ impl<R: Real> Compiler<'_, R> {
             let (slot, to) = (input.slot + (GRANULE * granule) as u16, input.to + granule as Number);
             let is_last = granule + 1 == granules;
             self.word(if is_last { Word::LoggedShort(slot) } else { Word::Logged(slot) });
-            let [taken, shadow] = self.labels();
+            let [taken, shadow] = self.asm.new_labels();
             let part = (granule * PART) as i32;
             dynasm!(self.asm
                 ; .arch x64
@@ -159,7 +154,7 @@ impl<R: Real> Compiler<'_, R> {
     /// The handle in edi must be that of a double, or of a single, that begins in rax.
     fn check_shadow(&mut self, is_last: bool, slow: DynamicLabel) {
         let node = |field: usize| field as i32 - size_of::<Node>() as i32;
-        let [single, same] = self.labels();
+        let [single, same] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
             ; mov rdx, rdi
@@ -193,7 +188,7 @@ impl<R: Real> Compiler<'_, R> {
         );
     }
 
-    pub fn constant(&mut self, bits: u64, wide: bool, to: Number) -> bool {
+    pub fn constant(&mut self, bits: u64, wide: bool, to: Number) {
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, QWORD bits as i64
@@ -203,10 +198,9 @@ impl<R: Real> Compiler<'_, R> {
             ; mov [r13 + lane(to, LANE_PART as usize)], rax
             ; mov BYTE [r13 + lane(to, LANE_WIDE as usize)], wide as i8
         );
-        true
     }
 
-    pub fn fresh(&mut self, input: &Input) -> bool {
+    pub fn fresh(&mut self, input: &Input) {
         for granule in (0..input.bytes as usize / GRANULE).filter(|granule| input.wanted >> granule & 1 == 1) {
             let (slot, to) = (input.slot + (GRANULE * granule) as u16, input.to + granule as Number);
             self.word(match input.bytes as usize - GRANULE * granule {
@@ -220,10 +214,9 @@ impl<R: Real> Compiler<'_, R> {
                 ; mov BYTE [r13 + lane(to, LANE_WIDE as usize)], 0
             );
         }
-        true
     }
 
-    pub fn put(&mut self, first: usize, from: &[Number]) -> bool {
+    pub fn put(&mut self, first: usize, from: &[Number]) {
         for (number, from) in (first..).zip(from) {
             let at = (number * PART) as i32;
             if *from == 0 {
@@ -233,21 +226,24 @@ impl<R: Real> Compiler<'_, R> {
             self.fetch_part(*from);
             dynasm!(self.asm; .arch x64; mov [r15 + at], rax; mov [r15 + at + 8], ecx);
         }
-        true
     }
 
-    pub fn drop(&mut self, first: usize, count: usize) -> bool {
+    pub fn drop(&mut self, first: usize, count: usize) {
         for number in first..first + count {
             dynasm!(self.asm; .arch x64; mov QWORD [r15 + (number * PART) as i32], NONE);
         }
-        true
     }
 
-    /// The part of a lane into rax and ecx.
+    /// The part of a lane into rax and ecx. Of a shadow the latter is nothing.
     pub fn fetch_part(&mut self, from: Number) {
         let part = lane(from, LANE_PART as usize);
         const { assert!(PART == 12) };
-        let [full, fetched] = self.labels();
+        if let Some(result) = self.result(from) {
+            self.handle(result);
+            dynasm!(self.asm; .arch x64; shl rax, 32; or rax, SHADOW);
+            return;
+        }
+        let [full, fetched] = self.asm.new_labels();
         if self.program.lanes.are_lean[from as usize] {
             dynasm!(self.asm
                 ; .arch x64
@@ -262,14 +258,14 @@ impl<R: Real> Compiler<'_, R> {
         dynasm!(self.asm; .arch x64; =>full; mov rax, [r13 + part]; mov ecx, [r13 + part + 8]; =>fetched);
     }
 
-    pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) -> bool {
+    pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) {
         self.address(addr);
         slots(&mut self.asm, offset_of!(Recent, writable), ty.bytes(), slow);
         // Those that would be torn apart, and what is not worth a slot, are for the engine: before anything is changed.
         for (granule, from) in (0..ty.granules()).zip(from).filter(|(_, from)| **from != 0) {
             self.fetch_part(*from);
             if granule + 1 == ty.granules() {
-                let [whole] = self.labels();
+                let [whole] = self.asm.new_labels();
                 dynasm!(self.asm
                     ; .arch x64
                     ; cmp eax, SHADOW
@@ -298,6 +294,5 @@ impl<R: Real> Compiler<'_, R> {
                 }
             }
         }
-        true
     }
 }

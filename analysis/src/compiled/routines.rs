@@ -1,32 +1,37 @@
-//! What compiled blocks have in common: the operations, and filling lanes. There is much of it, so it is there once, and stays in the caches.
+//! What compiled blocks have in common. There is much of it, so it is there once, and stays in the caches.
 //!
-//! A routine that finds that it is not the common case has changed nothing, and has the engine do it. Of what it is to do there is a
+//! A routine that finds that it is not the common case has changed nothing, and has the engine do it, or says so. Of what it is to do there is a
 //! description in r11 ([`Work`]).
 
+use super::arithmetic::Assembly;
+use super::literals::{Literals, literals};
 use super::*;
 use crate::engine;
 use crate::offset;
 use crate::pages::{PAGE, RECENT, Recent, Slots};
 use fpgrind_ir::GRANULE;
-use std::marker::PhantomData;
 use std::ptr::null;
 
-/// The routines' numbers: first those of the operations on doubles, then on singles.
+/// The routines' numbers: first what is to be decided about operations on doubles, then on singles.
 pub const LOAD: usize = 2 * PLAIN.len();
 pub const FILL: usize = LOAD + 1;
 pub const READY: usize = FILL + 1;
 pub const READY_SINGLE: usize = READY + 1;
+pub const NEG: usize = READY_SINGLE + 1;
+pub const ABS: usize = NEG + 1;
+/// Decisions of the program.
+pub const COMPARE: usize = ABS + 1;
 /// Has the engine do it.
-pub const ENGINE: usize = READY_SINGLE + 1;
-/// Decisions.
-pub const COMPARE: usize = ENGINE + 1;
+pub const ENGINE: usize = COMPARE + 1;
+/// Makes room for nodes.
+pub const ROOM: usize = ENGINE + 1;
 /// Where Rust calls it, and where blocks lead to.
-pub const ENTER: usize = COMPARE + 1;
+pub const ENTER: usize = ROOM + 1;
 pub const NEXT: usize = ENTER + 1;
 const COUNT: usize = NEXT + 1;
 
-/// The number of an operation on floats of a type.
-pub fn number_of(operator: Operator, ty: Type) -> usize {
+/// What is to be decided about an operation on floats of a type.
+pub fn decide(operator: Operator, ty: Type) -> usize {
     let operation = PLAIN.iter().position(|plain| *plain == operator).unwrap_or(0);
     operation + if ty == Type::F32 { PLAIN.len() } else { 0 }
 }
@@ -34,8 +39,9 @@ pub fn number_of(operator: Operator, ty: Type) -> usize {
 /// Where each begins. They belong to operations, at whose side they lie.
 pub struct Routines {
     pub table: [*const u8; COUNT],
-    /// What the results of each operation look like.
-    pub examples: [Node; 2 * PLAIN.len()],
+    pub literals: Literals,
+    /// What the results of each operation look like, on doubles and on singles.
+    examples: [Node; 2 * EXAMPLES.len()],
     pub way: Way,
     code: Option<ExecutableBuffer>,
 }
@@ -43,14 +49,14 @@ pub struct Routines {
 impl Routines {
     /// None where the CPU cannot run them, reals are not made for them, or too little is tolerated.
     pub fn new<R: Real>(tolerated: u64, settles: bool) -> Routines {
-        let examples = std::array::from_fn(|number| {
-            let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
-            Node::of_kind(PLAIN[number % PLAIN.len()], ty)
-        });
         let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
-        Routines { table, examples, way: Way::NOWHERE, code: made.map(|(code, _)| code) }
+        let examples = std::array::from_fn(|number| {
+            let ty = if number < EXAMPLES.len() { Type::F64 } else { Type::F32 };
+            Node::of_kind(EXAMPLES[number % EXAMPLES.len()], ty)
+        });
+        Routines { table, literals: literals(), examples, way: Way::NOWHERE, code: made.map(|(code, _)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -58,17 +64,33 @@ impl Routines {
     }
 }
 
-/// Where the last eight bytes of such an operation's nodes are to be had, from rbx.
-pub fn example<R: Real>(operator: Operator, ty: Type) -> i32 {
-    let node = offset_of!(Operations<R>, routines.examples) + number_of(operator, ty) * size_of::<Node>();
-    (node + offset_of!(Node, operator)) as i32
+/// Writes what nodes of an operation have in common, into the one so far from where the next nodes are. Uses rax.
+pub fn write_kind<R: Real>(asm: &mut impl DynasmApi, operator: Operator, ty: Type, slots: [Slot; INLINE], to: i32) {
+    const { assert!(offset_of!(Node, kept) == offset_of!(Node, operator) + 3) };
+    const { assert!(offset_of!(Node, is_settled) == offset_of!(Node, slots) + 3) };
+    let number = EXAMPLES.iter().position(|example| *example == operator).unwrap_or(0);
+    let number = number + if ty == Type::F32 { EXAMPLES.len() } else { 0 };
+    let node = offset_of!(Operations<R>, routines.examples) + number * size_of::<Node>();
+    let [a, b, c] = slots.map(|slot| slot.0);
+    dynasm!(asm
+        ; .arch x64
+        ; mov eax, [rbx + (node + offset_of!(Node, operator)) as i32]
+        ; mov [rbp + to + offset_of!(Node, operator) as i32], eax
+        ; mov DWORD [rbp + to + offset_of!(Node, slots) as i32], i32::from_le_bytes([a, b, c, false as u8])
+    );
 }
+
+/// The operations that nodes are made of here.
+const EXAMPLES: [Operator; 8] = {
+    use Operator::*;
+    [Add, Sub, Mul, Div, Sqrt, Fma, Neg, Abs]
+};
 
 /// Nodes are that long.
 pub const NODE_SHIFT: i8 = size_of::<Node>().trailing_zeros() as i8;
 
 /// Nodes are in no cache when their turn comes: that many bytes ahead they are asked for.
-const AHEAD: i32 = 1024;
+pub const AHEAD: i32 = 1024;
 
 /// Where the next node will be, into rbp.
 pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>) {
@@ -118,19 +140,13 @@ pub fn slots(
 pub struct Maker<R> {
     pub asm: Assembler,
     pub settles: bool,
-    /// Masks of sixteen bytes: all but the sign, the sign.
-    pub magnitude: DynamicLabel,
-    pub sign: DynamicLabel,
-    numbers: Vec<(f64, DynamicLabel)>,
     reals: PhantomData<R>,
 }
 
 impl<R: Real> Maker<R> {
     fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
-        let mut asm = Assembler::new().ok()?;
-        let (magnitude, sign) = (asm.new_dynamic_label(), asm.new_dynamic_label());
-        let mut maker = Maker { asm, settles, magnitude, sign, numbers: Vec::new(), reals: PhantomData::<R> };
-        let [slow] = maker.labels();
+        let mut maker = Maker { asm: Assembler::new().ok()?, settles, reals: PhantomData::<R> };
+        let [slow] = maker.asm.new_labels();
         let starts = std::array::from_fn(|number| {
             dynasm!(maker.asm; .arch x64; .align 64);
             let start = maker.asm.offset();
@@ -139,24 +155,23 @@ impl<R: Real> Maker<R> {
                 FILL => maker.fill(slow),
                 READY => maker.ready(Type::F64, slow),
                 READY_SINGLE => maker.ready(Type::F32, slow),
+                NEG => maker.change_sign(Operator::Neg, slow),
+                ABS => maker.change_sign(Operator::Abs, slow),
+                COMPARE => maker.compare(),
                 ENGINE => {
                     dynasm!(maker.asm; .arch x64; =>slow);
-                    maker.call_engine();
+                    maker.call(super::execute::<R>);
                 }
-                COMPARE => maker.compare(slow),
+                ROOM => maker.call(super::make_room::<R>),
                 ENTER => maker.enter(),
                 NEXT => maker.next(),
                 _ => {
                     let ty = if number < PLAIN.len() { Type::F64 } else { Type::F32 };
-                    match PLAIN[number % PLAIN.len()] {
-                        operator @ (Operator::Neg | Operator::Abs) => maker.change_sign(operator, slow),
-                        operator => maker.operation(operator, ty, slow),
-                    }
+                    maker.decide(PLAIN[number % PLAIN.len()], ty);
                 }
             }
             start
         });
-        maker.lay_down_numbers();
         Some((maker.asm.finalize().ok()?, starts))
     }
 
@@ -183,7 +198,7 @@ impl<R: Real> Maker<R> {
 
     /// To the code of the record at r12, if there is any, or back to Rust.
     fn next(&mut self) {
-        let [back] = self.labels();
+        let [back] = self.asm.new_labels();
         let way = offset_of!(Operations<R>, routines.way);
         let way = |field: usize| (way + field) as i32;
         dynasm!(self.asm
@@ -200,8 +215,6 @@ impl<R: Real> Maker<R> {
             ; mov rcx, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
             ; cmp rcx, [rbx + offset_of!(Operations<R>, nodes.enough) as i32]
             ; jae =>back
-            ; cmp BYTE [rbx + way(offset_of!(Way, stop))], 0
-            ; jne =>back
             ; inc QWORD [rbx + way(offset_of!(Way, records))]
             ; add rax, [rbx + way(offset_of!(Way, base))]
             ; jmp rax
@@ -218,9 +231,8 @@ impl<R: Real> Maker<R> {
         );
     }
 
-    /// Has the engine do the work at r11.
-    fn call_engine(&mut self) {
-        let function: unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Work, *const u8) = execute::<R>;
+    /// Has Rust do the work at r11. What it says is in the carry flag.
+    fn call(&mut self, function: Help<R>) {
         dynasm!(self.asm
             ; .arch x64
             ; sub rsp, 8
@@ -232,12 +244,12 @@ impl<R: Real> Maker<R> {
             ; add rsp, 8
         );
         find_room::<R>(&mut self.asm);
-        dynasm!(self.asm; .arch x64; ret);
+        dynasm!(self.asm; .arch x64; mov r10, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]; neg al; ret);
     }
 
     /// Sees to it that the next node is a free one.
-    pub fn check_room(&mut self) {
-        let [roomy] = self.labels();
+    fn check_room(&mut self) {
+        let [roomy] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
@@ -251,7 +263,7 @@ impl<R: Real> Maker<R> {
 
     /// Has a free node found.
     fn make_room(&mut self) {
-        let function: unsafe extern "sysv64" fn(*mut Call<'_, '_, R>) = super::make_room::<R>;
+        let function: Help<R> = super::make_room::<R>;
         dynasm!(self.asm
             ; .arch x64
             ; push rdi
@@ -274,7 +286,7 @@ impl<R: Real> Maker<R> {
     /// The double in r8, of which what is known is in rax, without its sign, or with the other, into the lane at rdx, if the lane at rsi is the
     /// mask for that.
     fn change_sign(&mut self, operator: Operator, slow: DynamicLabel) {
-        let [other, known] = self.labels();
+        let [other, known] = self.asm.new_labels();
         let cursor = offset_of!(Operations<R>, nodes.cursor);
         let sign = i64::MIN;
         dynasm!(self.asm; .arch x64; mov rdi, rax);
@@ -347,11 +359,14 @@ impl<R: Real> Maker<R> {
             ; mov ecx, [BYTE r11 + offset_of!(Work, at) as i8]
             ; mov [rbp + offset_of!(Node, influences) as i32], eax
             ; mov [rbp + offset_of!(Node, at) as i32], ecx
-            ; mov rcx, [rbx + example::<R>(operator, Type::F64)]
-            ; mov [rbp + offset_of!(Node, operator) as i32], rcx
+        );
+        write_kind::<R>(&mut self.asm, operator, Type::F64, [Slot::NONE; INLINE], 0);
+        dynasm!(self.asm
+            ; .arch x64
             ; mov [rbp + offset_of!(Node, slots) as i32], r9b
-            ; mov [rbp + offset_of!(Node, near.native) as i32], rsi
-            ; vmovsd [rbp + offset_of!(Node, near.offset.by) as i32], xmm0
+            ; vmovq xmm2, rsi
+            ; vunpcklpd xmm2, xmm2, xmm0
+            ; vmovupd [rbp + offset_of!(Node, near.native) as i32], xmm2
             ; vmovsd [rbp + offset_of!(Node, near.offset.err) as i32], xmm1
             ; inc QWORD [rbx + offset_of!(Operations<R>, count) as i32]
             ; mov rax, [rbx + cursor as i32]
@@ -367,37 +382,6 @@ impl<R: Real> Maker<R> {
         );
     }
 
-    pub fn labels<const N: usize>(&mut self) -> [DynamicLabel; N] {
-        std::array::from_fn(|_| self.asm.new_dynamic_label())
-    }
-
-    /// Where a number lies.
-    pub fn number(&mut self, wanted: f64) -> DynamicLabel {
-        if let Some((_, label)) = self.numbers.iter().find(|(number, _)| *number == wanted) {
-            return *label;
-        }
-        let [label] = self.labels();
-        self.numbers.push((wanted, label));
-        label
-    }
-
-    fn lay_down_numbers(&mut self) {
-        let (magnitude, sign) = (self.magnitude, self.sign);
-        dynasm!(self.asm
-            ; .arch x64
-            ; .align 16
-            ; =>magnitude
-            ; .u64 !(1 << 63)
-            ; .u64 0
-            ; =>sign
-            ; .u64 1 << 63
-            ; .u64 0
-        );
-        for (number, label) in std::mem::take(&mut self.numbers) {
-            dynasm!(self.asm; .arch x64; =>label; .u64 number.to_bits());
-        }
-    }
-
     /// The double in r8, whose address is in rax, becomes the lane at rdi.
     fn load(&mut self, slow: DynamicLabel) {
         slots(&mut self.asm, offset_of!(Recent, readable), 8, slow);
@@ -406,7 +390,7 @@ impl<R: Real> Maker<R> {
 
     /// The double in r8, of which what is known is at r9, becomes the lane at rdi, ready to be an argument.
     fn fill(&mut self, slow: DynamicLabel) {
-        let [other, leaf] = self.labels();
+        let [other, leaf] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, [r9]
@@ -450,7 +434,7 @@ impl<R: Real> Maker<R> {
 
     /// The float of a type that the lane at rdi begins with becomes ready to be an argument.
     fn ready(&mut self, ty: Type, slow: DynamicLabel) {
-        let [other, leaf] = self.labels();
+        let [other, leaf] = self.asm.new_labels();
         let is_single = ty == Type::F32;
         match is_single {
             true => dynasm!(self.asm; .arch x64; mov r8d, [BYTE rdi + LANE_BITS]),
@@ -513,11 +497,11 @@ impl<R: Real> Maker<R> {
             ; mov [BYTE rdi + LANE_FACTS], rdi
         );
         match ty {
-            Type::F32 => {
-                dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovsd [rdi], xmm0; ret)
-            }
-            _ => dynasm!(self.asm; .arch x64; mov [rdi], r8; ret),
+            Type::F32 => dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0),
+            _ => dynasm!(self.asm; .arch x64; vmovq xmm0, r8),
         }
+        // With what it is off by, which is nothing: both are read at once, and then the CPU would wait.
+        dynasm!(self.asm; .arch x64; vmovupd [rdi], xmm0; ret);
     }
 
     /// The node whose handle is in ecx into rdx: it must be the float in r8, and an argument like others.
