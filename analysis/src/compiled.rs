@@ -36,7 +36,6 @@ use crate::real::Real;
 use crate::run::Running;
 use crate::shadow::Part;
 use crate::spots::Spots;
-use crate::trace::Nodes;
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{BitOp, Operator, Type};
@@ -197,8 +196,10 @@ type Enter<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut La
 struct Work {
     program: *const Program,
     instrs: Range<usize>,
-    /// Null outside of stretches.
+    /// Null outside of stretches. The operations of it that come before, and those whose results are read.
     stretch: *const Stretch,
+    before: usize,
+    reads: Vec<usize>,
     /// The tally of an operation, or the spot of a decision.
     of: *const (),
     at: LocationId,
@@ -224,7 +225,7 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
     // SAFETY: as above.
     let stretch = unsafe { work.stretch.as_ref() };
     call.do_carefully(|running, lanes| match stretch {
-        Some(stretch) => stretch.execute(work.instrs.start, running, program, record, lanes),
+        Some(stretch) => stretch.execute(work, running, program, record, lanes),
         None => {
             work.instrs.clone().for_each(|number| execute_one(number, running, program, record, lanes));
             false
@@ -400,7 +401,7 @@ impl<'a, R: Real> Compiler<'a, R> {
     }
 
     fn works_on(&self, instrs: Range<usize>) -> Work {
-        Work { program: self.program, instrs, stretch: null(), of: null(), at: LocationId(0) }
+        Work { program: self.program, instrs, stretch: null(), before: 0, reads: Vec::new(), of: null(), at: LocationId(0) }
     }
 
     fn work(&mut self, work: Work) -> *const Work {

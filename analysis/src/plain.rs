@@ -157,14 +157,9 @@ impl Lane {
     /// What compiled code leaves out of a lane with a node. All else that it fills, it fills whole.
     pub fn unfold<R: Real>(&mut self, nodes: &Nodes<R>) {
         if let Some(handle) = self.node() {
-            self.hold(handle, nodes);
+            self.set(nodes.of(handle).bits() as u64, Part::Shadow(handle), false);
+            self.prepare_node(handle, nodes);
         }
-    }
-
-    /// It becomes the result of an operation, ready to be an argument.
-    pub fn hold<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
-        self.set(nodes.of(handle).bits() as u64, Part::Shadow(handle), false);
-        self.prepare_node(handle, nodes);
     }
 
     #[inline(always)]

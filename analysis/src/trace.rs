@@ -91,11 +91,14 @@ pub trait EachRoot: FnMut(&mut dyn FnMut(&mut Handle)) {}
 
 impl<F: FnMut(&mut dyn FnMut(&mut Handle))> EachRoot for F {}
 
-/// Nodes in use: a bit for each, and how many there are before each sixty-four.
+/// What a collection finds in use, and where it goes.
 #[derive(Default)]
 struct Used {
+    /// A bit for each node.
     bits: Vec<u64>,
-    before: Vec<u32>,
+    /// Those before the first that is not in use stay where they are; of the others there is where they go.
+    stay: usize,
+    moved: Vec<u32>,
 }
 
 impl Used {
@@ -118,33 +121,38 @@ impl Used {
         self.bits.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
+    /// Finds out where all go that do not stay where they are.
     fn count(&mut self) {
-        self.before.clear();
-        let mut before = 0;
-        self.before.extend(self.bits.iter().map(|word| {
-            before += word.count_ones();
-            before - word.count_ones()
-        }));
+        let full = self.bits.iter().take_while(|word| **word == u64::MAX).count();
+        let rest = self.bits.get(full).map_or(0, |word| word.trailing_ones() as usize);
+        self.stay = 64 * full + rest;
+        self.moved.clear();
+        self.moved.resize((64 * self.bits.len()).saturating_sub(self.stay), 0);
+        let mut to = self.stay as u32;
+        for at in ones(&self.bits, self.stay) {
+            self.moved[at - self.stay] = to;
+            to += 1;
+        }
     }
 
-    /// Where a node will be when all in use lie together.
+    /// Where a node goes.
     #[inline(always)]
     fn moved(&self, handle: Handle) -> Handle {
-        let (word, bit) = (handle.index() / 64, handle.index() % 64);
-        let Some(bits) = self.bits.get(word) else { return handle };
-        Handle::new(self.before[word] as usize + (bits & !(u64::MAX << bit)).count_ones() as usize)
+        let to = handle.index().checked_sub(self.stay).and_then(|at| self.moved.get(at));
+        to.map_or(handle, |to| Handle::new(*to as usize))
     }
+}
 
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        self.bits.iter().enumerate().flat_map(|(number, word)| {
-            let mut word = *word;
-            std::iter::from_fn(move || {
-                let bit = word.trailing_zeros() as usize;
-                word &= word.wrapping_sub(1);
-                (bit < 64).then_some(64 * number + bit)
-            })
+/// The bits that are set, from one on.
+fn ones(bits: &[u64], from: usize) -> impl Iterator<Item = usize> {
+    bits.iter().enumerate().skip(from / 64).flat_map(move |(number, word)| {
+        let mut word = if number == from / 64 { word & (u64::MAX << (from % 64)) } else { *word };
+        std::iter::from_fn(move || {
+            let bit = word.trailing_zeros() as usize;
+            word &= word.wrapping_sub(1);
+            (bit < 64).then_some(64 * number + bit)
         })
-    }
+    })
 }
 
 /// The arena.
@@ -435,7 +443,8 @@ impl<R: Real> Nodes<R> {
 
     fn move_together(&mut self) {
         let used = std::mem::take(&mut self.used);
-        for (to, at) in used.iter().enumerate() {
+        // None goes where one still is that comes later; and arguments are older than what is made of them.
+        for (to, at) in (used.stay..).zip(ones(&used.bits, used.stay)) {
             let mut node = self.nodes[at];
             for (slot, arg) in node.slots.iter().zip(&mut node.args) {
                 if let Some(handle) = Handle::of_arg(*slot, *arg) {
@@ -451,10 +460,8 @@ impl<R: Real> Nodes<R> {
     }
 
     fn move_beside(&mut self, at: usize, to: usize, used: &Used) {
-        if at != to {
-            let moved = std::mem::replace(self.beside_of(at), Beside::empty());
-            *self.beside_of(to) = moved;
-        }
+        let moved = std::mem::replace(self.beside_of(at), Beside::empty());
+        *self.beside_of(to) = moved;
         let beside = self.beside_of(to);
         if let Some(handle) = Handle::of_arg(beside.fourth_slot, beside.fourth) {
             beside.fourth = used.moved(handle).as_arg().1;
@@ -498,12 +505,18 @@ impl<R: Real> Nodes<R> {
                 if let Some(later) = level.get(number + AHEAD) {
                     prefetch(&self.nodes[later.index()]);
                 }
-                for (slot, arg) in (0..MAX_ARITY).map(|number| self.of(*handle).kept_arg(number)) {
+                let mut reach = |slot: Slot, arg: u64| {
                     if let Some(arg) = Handle::of_arg(slot, arg)
                         && used.insert(arg)
                     {
                         below.push(arg);
                     }
+                };
+                let view = self.of(*handle);
+                view.slots.iter().zip(&view.args).for_each(|(slot, arg)| reach(*slot, *arg));
+                if view.beside.is_some() {
+                    let (slot, arg) = view.kept_arg(INLINE);
+                    reach(slot, arg);
                 }
             }
             level.clear();

@@ -110,19 +110,19 @@ pub fn slots(
     bytes: usize,
     slow: DynamicLabel,
 ) {
-    let last = PAGE as i32 - bytes as i32;
+    const { assert!(RECENT == 1 << 8 && size_of::<Recent>().is_power_of_two()) };
+    dynasm!(asm; .arch x64; mov ecx, eax; and ecx, PAGE as i32 - 1);
+    // What is aligned lies in one page. Vectors often are not.
+    let alignment = if bytes <= 8 { bytes } else { GRANULE };
+    dynasm!(asm; .arch x64; test al, alignment as i8 - 1; jnz =>slow);
+    if bytes > alignment {
+        dynasm!(asm; .arch x64; cmp ecx, PAGE as i32 - bytes as i32; ja =>slow);
+    }
     dynasm!(asm
         ; .arch x64
-        ; mov ecx, eax
-        ; and ecx, PAGE as i32 - 1
-        ; test al, GRANULE as i8 - 1
-        ; jnz =>slow
-        ; cmp ecx, last
-        ; ja =>slow
         ; shr rax, PAGE.trailing_zeros() as i8
-        ; mov edx, eax
-        ; and edx, RECENT as i32 - 1
-        ; imul edx, edx, size_of::<Recent>() as i32
+        ; movzx edx, al
+        ; shl edx, size_of::<Recent>().trailing_zeros() as i8
         ; cmp [r14 + rdx + offset_of!(Recent, number) as i32], rax
         ; jne =>slow
         ; mov rdx, [r14 + rdx + field as i32]
@@ -400,7 +400,6 @@ impl<R: Real> Maker<R> {
             ; shr rcx, 32
         );
         self.find_shadow(Type::F64, slow);
-        dynasm!(self.asm; .arch x64; mov [BYTE rdi + LANE_BITS], r8);
         self.set_shadow();
         dynasm!(self.asm
             ; .arch x64
@@ -508,11 +507,10 @@ impl<R: Real> Maker<R> {
     fn find_shadow(&mut self, ty: Type, slow: DynamicLabel) {
         dynasm!(self.asm
             ; .arch x64
-            ; mov rdx, rcx
-            ; shl rdx, NODE_SHIFT
             // Handles begin at one.
+            ; lea rdx, [rcx - 1]
+            ; shl rdx, NODE_SHIFT
             ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
-            ; sub rdx, size_of::<Node>() as i32
         );
         match ty {
             Type::F32 => {

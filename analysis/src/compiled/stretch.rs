@@ -63,25 +63,30 @@ impl Stretch {
         self.results[..self.before(instr)].iter().position(|(_, to)| *to == lane)
     }
 
+    /// What an instruction reads of results.
+    fn read_by(&self, number: usize, instr: &Instr) -> Vec<usize> {
+        let mut read = Vec::new();
+        instr.each_read(|lane| read.extend(self.result(lane, number)));
+        read
+    }
+
     /// Has the engine do an instruction. Says whether that has done the rest, too.
     pub fn execute<R: Real>(
         &self,
-        number: usize,
+        work: &Work,
         running: &mut Running<'_, R>,
         program: &Program,
         record: &[u8],
         lanes: &mut [Lane],
     ) -> bool {
-        let before = self.before(number);
+        let (number, before) = (work.instrs.start, work.before);
         let first = running.books.operations.begin_at(before);
-        let fill = |lanes: &mut [Lane], result: usize, nodes: &Nodes<R>| {
-            lanes[self.results[result].1 as usize].hold(first.further(result), nodes);
+        // What else there is to such a lane is unfolded.
+        let fill = |lanes: &mut [Lane], result: usize| {
+            let lane = &mut lanes[self.results[result].1 as usize];
+            (lane.slot, lane.word) = first.further(result).as_arg();
         };
-        program.lanes.instrs[number].each_read(|lane| {
-            if let Some(result) = self.result(lane, number) {
-                fill(lanes, result, &running.books.operations.nodes);
-            }
-        });
+        work.reads.iter().for_each(|result| fill(lanes, *result));
         execute_one(number, running, program, record, lanes);
         let expected = self.results.get(before).filter(|(instr, _)| *instr == number);
         let done = before + expected.is_some() as usize;
@@ -90,9 +95,7 @@ impl Stretch {
             running.books.operations.take_back(done);
             return false;
         }
-        for result in 0..before {
-            fill(lanes, result, &running.books.operations.nodes);
-        }
+        (0..before).for_each(|result| fill(lanes, result));
         for number in number + 1..self.instrs.end {
             execute_one(number, running, program, record, lanes);
         }
@@ -162,7 +165,8 @@ impl<R: Real> Compiler<'_, R> {
                 Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
                 _ => (null(), LocationId(0)),
             };
-            let work = Work { stretch: at, of, at: at_place, ..self.works_on(number..number + 1) };
+            let (before, reads) = (stretch.before(number), stretch.read_by(number, instr));
+            let work = Work { stretch: at, before, reads, of, at: at_place, ..self.works_on(number..number + 1) };
             let work = self.work(work);
             let [slow, back] = self.asm.new_labels();
             match instr {
