@@ -24,6 +24,7 @@ use gmp_mpfr_sys::gmp::limb_t;
 use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString, c_int, c_long};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// A real number with a significand of a fixed number of bits.
@@ -134,7 +135,7 @@ impl Real for Mpfr {
 
     #[inline(always)]
     fn become_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
-        let ([a, b, c], mut rooms) = (args, [None; 3]);
+        let ([a, b, c], mut rooms) = (args, [const { MaybeUninit::uninit() }; 3]);
         let [x, y, z] = &mut rooms;
         let [a, b] = [usual(a, precision, x), usual(b, precision, y)];
         let c = if operator == Operator::Fma { usual(c, precision, z) } else { None };
@@ -441,15 +442,12 @@ impl Mpfr {
 
 /// An argument, if it has as many digits as are computed with by hand; where a double has room to become one.
 #[inline(always)]
-fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut Option<Four>) -> Option<&'a Four> {
-    match arg {
-        Operand::Real(real) => Some(&real.four).filter(|four| four.is_usual()),
-        Operand::Double(value) if precision == FOUR => {
-            *room = Four::of_double(value);
-            room.as_ref()
-        }
-        Operand::Double(_) => None,
-    }
+fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut MaybeUninit<Four>) -> Option<&'a Four> {
+    let four = match arg {
+        Operand::Real(real) => &real.four,
+        Operand::Double(value) => room.write(Four::of_double(value, precision)),
+    };
+    four.is_usual().then_some(four)
 }
 
 /// The exponent of an argument. That of zero is less than any, and so is that of what is special, of which no usual number is made; a subnormal double's is said

@@ -202,9 +202,9 @@ impl Lane {
 #[inline(always)]
 fn is_usable<R: Real>(node: View<'_, R>) -> bool {
     match node.kept {
-        Kept::Plain => true,
+        Kept::Plain | Kept::Real => true,
         Kept::Near => false,
-        Kept::Beside => !node.is_special() && node.is_within_pairs(),
+        Kept::Odd => !node.is_special() && node.is_within_pairs(),
     }
 }
 
@@ -244,12 +244,7 @@ impl<R: Real> Operations<R> {
         let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
         if !R::HAS_PAIRS {
-            let node = match operator {
-                Operator::Sqrt => self.with_digits::<F, 1>(&operation, mode),
-                Operator::Fma => self.with_digits::<F, 3>(&operation, mode),
-                _ => self.with_digits::<F, 2>(&operation, mode),
-            };
-            let Some(node) = node else { return false };
+            let Some(node) = self.with_digits::<F>(operator, &operation, mode) else { return false };
             lanes[to as usize].become_result(native, node);
             return true;
         }

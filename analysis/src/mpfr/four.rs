@@ -26,14 +26,18 @@ const FAR: exp_t = 258;
 const FAR_FROM_PRODUCT: exp_t = 512;
 
 impl Four {
-    /// A normal double.
+    /// A double, of which there is so much to be known; what is not normal is not usual here.
     #[inline(always)]
-    pub fn of_double(value: f64) -> Option<Four> {
+    pub fn of_double(value: f64, precision: u32) -> Four {
         let bits = value.to_bits();
         let field = (bits >> 52 & 0x7ff) as exp_t;
-        let (sign, limbs) = (if value.is_sign_negative() { -1 } else { 1 }, [0, 0, 0, FIRST | bits << 11]);
         let is_normal = field != 0 && field != 0x7ff;
-        is_normal.then_some(Four { precision: PRECISION, sign, exponent: field - 1022, limbs })
+        Four {
+            precision,
+            sign: if value.is_sign_negative() { -1 } else { 1 },
+            exponent: if is_normal { field - 1022 } else { EXPONENT_OF_ZERO },
+            limbs: [0, 0, 0, FIRST | bits << 11],
+        }
     }
 
     /// Can it be computed with here? It has so many digits, and is neither zero nor special.

@@ -6,8 +6,7 @@ use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::Lane;
 use crate::mode::Mode;
-use crate::node::ULPS_UNASKED;
-use crate::offset::REPAIR;
+use crate::offset::{Near, Offset, REPAIR};
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::real::{Operand, Real, STEADY};
@@ -24,39 +23,64 @@ struct Known {
 }
 
 impl<R: Real> Operations<R> {
-    /// If the operation is fine, or merely inaccurate. Else nothing has changed. (It is no part of the engine, which is large enough.)
-    #[inline(never)]
-    pub(super) fn with_digits<F: Plain, const ARITY: usize>(
+    /// If the operation is fine, or merely inaccurate. Else nothing has changed. Each of those that are frequent has code of its own, which is no
+    /// part of the engine: that is large enough.
+    #[inline(always)]
+    pub(super) fn with_digits<F: Plain>(
         &mut self,
+        operator: Operator,
         operation: &Operation,
         mode: Mode,
     ) -> Option<Handle> {
-        let Operation { operator, args: [a, mut b, mut c], native, site, .. } = *operation;
-        if ARITY < 2 {
-            b = &Lane::NOTHING;
+        match operator {
+            Operator::Add => self.sum::<F>(operation, mode),
+            Operator::Sub => self.difference::<F>(operation, mode),
+            Operator::Mul => self.product::<F>(operation, mode),
+            _ => self.other::<F>(operation, mode),
         }
-        if ARITY < 3 {
-            c = &Lane::NOTHING;
-        }
+    }
+
+    #[inline(never)]
+    fn sum<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Add, operation, mode)
+    }
+
+    #[inline(never)]
+    fn difference<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Sub, operation, mode)
+    }
+
+    #[inline(never)]
+    fn product<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Mul, operation, mode)
+    }
+
+    #[inline(never)]
+    fn other<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(operation.operator, operation, mode)
+    }
+
+    #[inline(always)]
+    fn compute<F: Plain>(&mut self, operator: Operator, operation: &Operation, mode: Mode) -> Option<Handle> {
+        let Operation { args: [a, b, c], native, site, .. } = *operation;
         if F::is_nan(native) {
             return None;
         }
-        let ([x, y, z], precision) = ([a.node(), b.node(), c.node()], self.precision());
-        let (result, reals) = self.nodes.next_and([x, y, z]);
-        let operands = [operand::<F, R>(a, reals[0]), operand::<F, R>(b, reals[1]), operand::<F, R>(c, reals[2])];
+        let (x, y, precision) = (a.node(), b.node(), self.precision());
+        let z = if operator == Operator::Fma { c.node() } else { None };
+        let (result, [real_x, real_y, real_z]) = self.nodes.next_and([x, y, z]);
+        let operands = [operand::<F, R>(a, real_x), operand::<F, R>(b, real_y), operand::<F, R>(c, real_z)];
         result.become_result(operator, operands, precision);
         let is_steady = self.tolerated >= STEADY && result.is_steady(operator, operands, F::TARGET.ty);
-        let mut influences = self.influences_of(x);
-        for other in [y, z] {
-            influences = self.sets.union(influences, self.influences_of(other));
-        }
+        let influences = self.sets.union(self.influences_of(x), self.influences_of(y));
+        let influences = self.sets.union(influences, self.influences_of(z));
         // Then how wrong it is is asked when somebody wants to know.
         let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator));
         if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
             self.sites.count(site);
-            return Some(self.make_with_digits::<F>(operation, influences, ULPS_UNASKED));
+            return Some(self.make_with_digits::<F>(operator, operation, influences));
         }
-        self.with_care::<F>(&Operation { args: [a, b, c], ..*operation }, influences, mode)
+        self.with_care::<F>(operation, influences, mode)
     }
 
     /// The same, if more has to be looked at. The real has been computed.
@@ -86,7 +110,8 @@ impl<R: Real> Operations<R> {
             let values = [real, F::value(native)];
             (influences, verdict) = self.blamed::<F>(operator, [x, y], influences, values, (ulps, site, verdict));
         }
-        let node = self.make_with_digits::<F>(operation, influences, ulps);
+        self.nodes.next_beside().ulps = ulps;
+        let node = self.make_with_digits::<F>(operator, operation, influences);
         if self.is_error(ulps) {
             self.strays.note(F::TARGET.ty, native as u128, node);
         }
@@ -100,17 +125,22 @@ impl<R: Real> Operations<R> {
     }
 
     #[inline(always)]
-    fn make_with_digits<F: Plain>(&mut self, operation: &Operation, influences: Influences, ulps: u64) -> Handle {
-        let Operation { operator, args: [a, b, c], native, at, .. } = *operation;
+    fn make_with_digits<F: Plain>(
+        &mut self,
+        operator: Operator,
+        operation: &Operation,
+        influences: Influences,
+    ) -> Handle {
+        let Operation { args: [a, b, c], native, at, .. } = *operation;
         self.count += 1;
-        let node = Node {
+        self.nodes.make_next(Node {
+            near: Near { native: F::value(native), offset: Offset::NONE },
             influences,
             at,
             args: [a.word, b.word, c.word],
             slots: [a.slot, b.slot, c.slot],
             ..Node::of_kind(operator, F::TARGET.ty)
-        };
-        self.nodes.make_next(node, native, ulps)
+        })
     }
 
     #[inline(always)]
