@@ -12,6 +12,7 @@ mod functions;
 #[cfg(test)]
 #[path = "mpfr/tests.rs"]
 mod library_tests;
+mod quotient;
 
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
@@ -180,6 +181,15 @@ impl Real for Mpfr {
         Some(unsafe { mpfr::cmp(&self.raw(), &other.raw()) }.cmp(&0))
     }
 
+    #[inline(always)]
+    fn is(&self, other: &Mpfr) -> bool {
+        // Most differ here. (A zero may have any digits.)
+        let begins_alike = self.four.limbs[3] == other.four.limbs[3] || !self.four.is_usual() || !other.four.is_usual();
+        self.four.exponent == other.four.exponent
+            && begins_alike
+            && self.compare(other).is_some_and(|order| order.is_eq())
+    }
+
     fn is_nan(&self) -> bool {
         // SAFETY: as above.
         unsafe { mpfr::nan_p(&self.raw()) != 0 }
@@ -274,7 +284,7 @@ impl Mpfr {
         result
     }
 
-    /// The result of a sum or a product, if all has as many digits as are computed with by hand: says whether it has.
+    /// The result of a sum, a product or a quotient, if all has as many digits as are computed with by hand: says whether it has.
     #[inline(always)]
     fn becomes_by_hand(&mut self, operator: Operator, a: Option<&Four>, b: Option<&Four>, c: Option<&Four>) -> bool {
         let (Some(a), Some(b)) = (a, b) else { return false };
@@ -285,6 +295,7 @@ impl Mpfr {
             Operator::Add => self.four.set_sum(a, b, b.sign),
             Operator::Sub => self.four.set_sum(a, b, -b.sign),
             Operator::Mul => self.four.set_product(a, b),
+            Operator::Div => self.four.set_quotient(a, b),
             Operator::Fma if c.is_some_and(|c| self.four.set_product_and_sum(a, b, c)) => {}
             _ => return false,
         }

@@ -164,7 +164,8 @@ impl Lane {
 
     #[inline(always)]
     fn point_to<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
-        self.facts = if nodes[handle].is_plain() { (&raw const nodes[handle]).cast() } else { Facts::UNKNOWN };
+        self.facts =
+            if R::HAS_PAIRS && nodes[handle].is_plain() { (&raw const nodes[handle]).cast() } else { Facts::UNKNOWN };
     }
 
     /// The argument that it is ready to be, if it is a node.
@@ -201,11 +202,13 @@ impl Lane {
 /// Is it an argument that this way knows?
 #[inline(always)]
 fn is_usable<R: Real>(node: View<'_, R>) -> bool {
-    match node.kept {
-        Kept::Plain | Kept::Real => true,
-        Kept::Near => false,
-        Kept::Odd => !node.is_special() && node.is_within_pairs(),
-    }
+    let is_common = matches!(node.kept, Kept::Plain | Kept::Real);
+    is_common || node.kept == Kept::Odd && is_usable_though_odd(node)
+}
+
+#[cold]
+fn is_usable_though_odd<R: Real>(node: View<'_, R>) -> bool {
+    !node.is_special() && node.is_within_pairs()
 }
 
 /// An operation that may be the common case.

@@ -204,6 +204,9 @@ impl<R: Real> Nodes<R> {
     #[inline(always)]
     pub fn make_next(&mut self, node: Node) -> Handle {
         let index = self.next_free();
+        if let Some(later) = self.beside.get(self.cursor + AHEAD) {
+            prefetch(later);
+        }
         self.nodes[index] = Node { kept: Kept::Real, ..node };
         Handle::new(index)
     }

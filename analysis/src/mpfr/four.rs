@@ -180,7 +180,7 @@ impl Four {
 
     /// The nearest number of four limbs to one of more and a rest.
     #[inline(always)]
-    fn set_rounded<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N], rest: bool) {
+    pub(super) fn set_rounded<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N], rest: bool) {
         let below = limbs[N - 5];
         let mut lowest = 0;
         for limb in &limbs[..N - 5] {
@@ -207,7 +207,7 @@ pub fn is_within_bounds(exponent: exp_t) -> bool {
 
 /// Are all its digits in the highest limb, as those of a double are?
 #[inline(always)]
-fn is_short(limbs: &[u64; 4]) -> bool {
+pub(super) fn is_short(limbs: &[u64; 4]) -> bool {
     limbs[0] | limbs[1] | limbs[2] == 0
 }
 
@@ -265,12 +265,12 @@ fn moved_right<const N: usize>(limbs: &[u64; N], by: usize) -> ([u64; N], bool) 
 
 /// 64 of the bits of two limbs, from one of those of the first on.
 #[inline(always)]
-fn join(low: u64, high: u64, bits: u32) -> u64 {
+pub(super) fn join(low: u64, high: u64, bits: u32) -> u64 {
     low >> bits | high << 1 << (63 - bits)
 }
 
 #[inline(always)]
-fn add<const N: usize>(a: &[u64; N], b: &[u64; N], mut carry: bool) -> ([u64; N], bool) {
+pub(super) fn add<const N: usize>(a: &[u64; N], b: &[u64; N], mut carry: bool) -> ([u64; N], bool) {
     let mut sum = [0; N];
     for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
         (*sum, carry) = a.carrying_add(*b, carry);
@@ -279,7 +279,7 @@ fn add<const N: usize>(a: &[u64; N], b: &[u64; N], mut carry: bool) -> ([u64; N]
 }
 
 #[inline(always)]
-fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N], mut borrow: bool) -> ([u64; N], bool) {
+pub(super) fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N], mut borrow: bool) -> ([u64; N], bool) {
     let mut difference = [0; N];
     for ((difference, a), b) in difference.iter_mut().zip(a).zip(b) {
         (*difference, borrow) = a.borrowing_sub(*b, borrow);

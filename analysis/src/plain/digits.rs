@@ -14,10 +14,12 @@ use crate::site::Verdict;
 use crate::trace::{Handle, Node, Term};
 use fpgrind_ir::Operator;
 
-/// What is known of an argument that has a node.
+/// What is known of an argument.
 #[derive(Clone, Copy)]
 struct Known {
     node: Option<Handle>,
+    /// What it should be, and how far from there it is.
+    correct: u64,
     ulps: u64,
     influences: Influences,
 }
@@ -75,7 +77,7 @@ impl<R: Real> Operations<R> {
         let influences = self.sets.union(self.influences_of(x), self.influences_of(y));
         let influences = self.sets.union(influences, self.influences_of(z));
         // Then how wrong it is is asked when somebody wants to know.
-        let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator));
+        let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator) || self.hands_on::<F>([a, b]));
         if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
             self.sites.count(site);
             return Some(self.make_with_digits::<F>(operator, operation, influences));
@@ -83,11 +85,23 @@ impl<R: Real> Operations<R> {
         self.with_care::<F>(operation, influences, mode)
     }
 
+    /// Is the sum that comes next under all influences of these arguments, beyond doubt? Not if it may repair one, or one may be a repair.
+    #[inline(always)]
+    fn hands_on<F: Plain>(&self, [a, b]: [&Lane; 2]) -> bool {
+        let Some(sum) = self.nodes.next_real() else { return false };
+        let hands_on = |lane: &Lane| {
+            let Some(beside) = lane.node().and_then(|node| self.nodes.of(node).beside) else { return true };
+            let native = F::value(lane.bits).abs();
+            native != 0.0 && beside.real.to_f64().abs() > native * REPAIR && !sum.is(&beside.real)
+        };
+        hands_on(a) && hands_on(b)
+    }
+
     /// The same, if more has to be looked at. The real has been computed.
     #[inline(never)]
     fn with_care<F: Plain>(&mut self, operation: &Operation, mut influences: Influences, mode: Mode) -> Option<Handle> {
         let Operation { operator, args: [a, b, c], native, site, .. } = *operation;
-        let [x, y, z] = [self.known(a), self.known(b), self.known(c)];
+        let [x, y, z] = [self.known::<F>(a)?, self.known::<F>(b)?, self.known::<F>(c)?];
         let real = self.nodes.next_real()?.to_f64();
         if !real.is_finite() {
             return None;
@@ -96,12 +110,11 @@ impl<R: Real> Operations<R> {
         let ulps = distance::<F>(native, rounded);
         let mut local = ulps;
         if x.ulps | y.ulps | z.ulps != 0 {
-            let correct = [self.correct::<F>(a, x)?, self.correct::<F>(b, y)?, self.correct::<F>(c, z)?];
-            local = distance::<F>(F::apply(operator, correct), rounded);
+            local = distance::<F>(F::apply(operator, [x.correct, y.correct, z.correct]), rounded);
         }
         let mut verdict = Verdict::Fine(Some(local));
         if self.is_error(local) {
-            if operator == Operator::Div || !self.is_merely_inaccurate::<F>(operator, [(a, x), (b, y), (c, z)]) {
+            if operator == Operator::Div || !self.is_merely_inaccurate::<F>(operator, [x, y, z]) {
                 return None;
             }
             verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
@@ -148,45 +161,35 @@ impl<R: Real> Operations<R> {
         node.map_or(Influences::NONE, |node| self.nodes[node].influences)
     }
 
+    /// Nothing if what it should be is not easily had.
     #[inline(always)]
-    fn known(&self, lane: &Lane) -> Known {
-        match lane.node() {
-            Some(handle) => {
-                let node = self.nodes.of(handle);
-                Known { node: Some(handle), ulps: node.ulps(), influences: node.influences }
-            }
-            None => Known { node: None, ulps: 0, influences: Influences::NONE },
-        }
-    }
-
-    /// What an argument should be, if that is easily had.
-    #[inline(always)]
-    fn correct<F: Plain>(&self, lane: &Lane, known: Known) -> Option<u64> {
-        match known.node {
-            Some(node) if known.ulps != 0 => F::rounded(Pair::double(self.nodes.of(node).real().to_f64())),
-            _ => Some(lane.bits),
-        }
+    fn known<F: Plain>(&self, lane: &Lane) -> Option<Known> {
+        let native = F::bits(lane.bits);
+        let Some(handle) = lane.node() else {
+            return Some(Known { node: None, correct: native, ulps: 0, influences: Influences::NONE });
+        };
+        let node = self.nodes.of(handle);
+        let correct = F::rounded(Pair::double(node.beside?.real.to_f64()))?;
+        let ulps = distance::<F>(native, correct);
+        Some(Known { node: Some(handle), correct, ulps, influences: node.influences })
     }
 
     /// Is a wrong operation so for no other reason than that it lost digits? Not if an argument, or what comes out of what they should be, is
     /// beyond the format.
     #[cold]
-    fn is_merely_inaccurate<F: Plain>(&self, operator: Operator, args: [(&Lane, Known); 3]) -> bool {
-        let mut correct = [0; 3];
-        for (correct, (lane, known)) in correct.iter_mut().zip(args) {
-            let Some(bits) = self.correct::<F>(lane, known) else { return false };
+    fn is_merely_inaccurate<F: Plain>(&self, operator: Operator, args: [Known; 3]) -> bool {
+        for arg in args {
             let is_beyond = |node: Handle| {
-                let value = F::value(bits);
+                let value = F::value(arg.correct);
                 let is_zero =
                     || self.nodes.of(node).real().compare(&R::zero(self.precision())).is_some_and(|o| o.is_eq());
                 !value.is_finite() || value == 0.0 && !is_zero()
             };
-            if known.node.is_some_and(is_beyond) {
+            if arg.node.is_some_and(is_beyond) {
                 return false;
             }
-            *correct = bits;
         }
-        F::value(F::apply(operator, correct)).is_finite()
+        F::value(F::apply(operator, args.map(|arg| arg.correct))).is_finite()
     }
 
     /// Whose influence the result is under, that of its arguments being this, and the verdict if it stands.
