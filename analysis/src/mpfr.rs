@@ -14,6 +14,7 @@ mod functions;
 mod library_tests;
 mod quotient;
 
+use crate::dd::DoubleDouble;
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
@@ -23,6 +24,7 @@ use four::{Four, is_within_bounds};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
 use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString, c_int, c_long};
 use std::mem::MaybeUninit;
@@ -168,6 +170,14 @@ impl Real for Mpfr {
                 }
                 _ => false,
             }
+    }
+
+    /// Double-doubles have digits enough for that.
+    fn sway(operator: Operator, args: &[&Mpfr], others: &[f64], result: &Mpfr, to: Target) -> Option<u64> {
+        let near = |real: &Mpfr| DoubleDouble::from_mpfr(real, 0.0);
+        let args: SmallVec<[DoubleDouble; MAX_ARITY]> = args.iter().map(|arg| near(arg)).collect();
+        let args: SmallVec<[&DoubleDouble; MAX_ARITY]> = args.iter().collect();
+        DoubleDouble::sway(operator, &args, others, &near(result), to)
     }
 
     fn compare(&self, other: &Mpfr) -> Option<Ordering> {

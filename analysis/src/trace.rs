@@ -545,7 +545,10 @@ impl<R: Real> Nodes<R> {
     /// The native value, for ranges: a long double's is not exact.
     #[inline]
     pub fn value(&self, term: Term) -> f64 {
-        error::value(self.ty(term), self.bits(term))
+        match term {
+            Term::Node(node) if self[node].kept != Kept::Odd => self[node].near.native,
+            _ => error::value(self.ty(term), self.bits(term)),
+        }
     }
 
     /// The native value.
