@@ -204,9 +204,6 @@ impl<R: Real> Nodes<R> {
     #[inline(always)]
     pub fn make_next(&mut self, node: Node) -> Handle {
         let index = self.next_free();
-        if let Some(later) = self.beside.get(self.cursor + AHEAD) {
-            prefetch(later);
-        }
         self.nodes[index] = Node { kept: Kept::Real, ..node };
         Handle::new(index)
     }
@@ -218,6 +215,8 @@ impl<R: Real> Nodes<R> {
         self.make_room();
         let index = self.cursor;
         let next = self.beside.get_or_make(index);
+        // As with nodes. (The first of a page are not: what follows a page is somebody else's.)
+        prefetch((&raw const *next).wrapping_add(AHEAD));
         next.ulps = ULPS_UNASKED;
         let next: *mut R = &raw mut next.real;
         let real_of = |handle: Option<Handle>| {
@@ -286,7 +285,7 @@ impl<R: Real> Nodes<R> {
         self.cursor += 1;
         // What is written over is looked at first, and is in no cache.
         if let Some(later) = self.nodes.get(self.cursor + AHEAD) {
-            prefetch(later);
+            prefetch(&raw const *later);
         }
         self.cursor - 1
     }
@@ -437,7 +436,7 @@ impl<R: Real> Nodes<R> {
             for (number, handle) in level.iter().enumerate() {
                 // Most are in no cache.
                 if let Some(later) = level.get(number + AHEAD) {
-                    prefetch(&self.nodes[later.index()]);
+                    prefetch(&raw const self.nodes[later.index()]);
                 }
                 for (slot, arg) in (0..MAX_ARITY).map(|number| self.of(*handle).kept_arg(number)) {
                     if let Some(arg) = Handle::of_arg(slot, arg)
@@ -611,10 +610,10 @@ fn value(ty: Type, bits: u128) -> Option<f64> {
 }
 
 #[inline(always)]
-fn prefetch<T>(what: &T) {
+fn prefetch<T>(what: *const T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: it changes nothing.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *what).cast()) };
+    // SAFETY: it changes nothing, wherever that is.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(what.cast()) };
 }
 
 impl<R> Index<Handle> for Nodes<R> {
