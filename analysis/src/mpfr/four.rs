@@ -225,7 +225,7 @@ fn of_long(a: &[u64; 4], b: &[u64; 4]) -> [u64; 8] {
 }
 
 #[inline(always)]
-fn of_long_and_short(a: &[u64; 4], b: u64) -> [u64; 5] {
+pub(super) fn of_long_and_short(a: &[u64; 4], b: u64) -> [u64; 5] {
     let (mut product, mut carry) = ([0; 5], 0);
     for (product, a) in product.iter_mut().zip(a) {
         (*product, carry) = a.carrying_mul(b, carry);

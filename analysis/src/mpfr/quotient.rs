@@ -1,6 +1,6 @@
 //! Quotients of 256 bits, by hand, as sums and products are (`four.rs`): digit by digit, the digits being limbs.
 
-use super::four::{Four, is_short, join, subtract};
+use super::four::{Four, add, is_short, join, of_long_and_short, subtract};
 use std::arch::asm;
 
 /// Those of a result, and one below them to round by.
@@ -38,24 +38,20 @@ fn by_long(first: &[u64; 4], below: u64, by: &[u64; 4]) -> ([u64; DIGITS], bool)
     for (digit, next) in quotient.iter_mut().rev().zip([below, 0, 0, 0, 0]) {
         let [w, x, y, z] = rest;
         let [_, _, c, d] = *by;
-        // The digit is this or less: two limbs of the rest by one, and then one limb more of each. The rest is less than the divisor.
+        // The digit is this or less: two limbs of the rest by one, and then one limb more of each. (The rest is less than the divisor.)
         let (mut tried, mut left) = if z < d { divide(z, y, d) } else { (u64::MAX, y.wrapping_add(d)) };
         let mut is_left = z < d || y.checked_add(d).is_some();
         while is_left && tried as u128 * c as u128 > (left as u128) << 64 | x as u128 {
             tried -= 1;
             (left, is_left) = (left.wrapping_add(d), left.checked_add(d).is_some());
         }
-        let (mut product, mut carry) = ([0; 5], 0);
-        for (product, by) in product.iter_mut().zip(by) {
-            (*product, carry) = by.carrying_mul(tried, carry);
-        }
-        product[4] = carry;
+        let product = of_long_and_short(by, tried);
         let ([p, q, r, s, _], is_below_zero) = subtract(&[next, w, x, y, z], &product, false);
         rest = [p, q, r, s];
         if is_below_zero {
             // Once in 2^63.
             tried -= 1;
-            rest = super::four::add(&rest, by, false).0;
+            rest = add(&rest, by, false).0;
         }
         *digit = tried;
     }
