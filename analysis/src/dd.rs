@@ -135,7 +135,7 @@ impl DoubleDouble {
     }
 
     /// The double-double next to a number that is known to within a part of itself.
-    fn from_mpfr(value: &Mpfr, doubt: f64) -> DoubleDouble {
+    pub fn from_mpfr(value: &Mpfr, doubt: f64) -> DoubleDouble {
         let hi = value.to_f64();
         let doubt = if doubt == 0.0 { 0.0 } else { doubt * hi.abs() + f64::from_bits(1) };
         let minus = |a: &Mpfr, b: f64| Mpfr::apply(Operator::Sub, &[a, &Mpfr::exactly(value.precision(), b)]);

@@ -13,6 +13,7 @@
 
 mod antiunify;
 mod attribution;
+mod beside;
 mod bitwise;
 mod called;
 mod callers;

@@ -12,7 +12,9 @@ mod functions;
 #[cfg(test)]
 #[path = "mpfr/tests.rs"]
 mod library_tests;
+mod quotient;
 
+use crate::dd::DoubleDouble;
 use crate::format::{self, Kind};
 use crate::mode::{Direction, Target};
 use crate::number::{Decimal, Number};
@@ -22,8 +24,10 @@ use four::{Four, is_within_bounds};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use gmp_mpfr_sys::gmp::limb_t;
 use gmp_mpfr_sys::mpfr::{self, mpfr_t, prec_t, rnd_t};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString, c_int, c_long};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// A real number with a significand of a fixed number of bits.
@@ -134,7 +138,7 @@ impl Real for Mpfr {
 
     #[inline(always)]
     fn become_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
-        let ([a, b, c], mut rooms) = (args, [None; 3]);
+        let ([a, b, c], mut rooms) = (args, [const { MaybeUninit::uninit() }; 3]);
         let [x, y, z] = &mut rooms;
         let [a, b] = [usual(a, precision, x), usual(b, precision, y)];
         let c = if operator == Operator::Fma { usual(c, precision, z) } else { None };
@@ -168,6 +172,14 @@ impl Real for Mpfr {
             }
     }
 
+    /// Double-doubles have digits enough for that.
+    fn sway(operator: Operator, args: &[&Mpfr], others: &[f64], result: &Mpfr, to: Target) -> Option<u64> {
+        let near = |real: &Mpfr| DoubleDouble::from_mpfr(real, 0.0);
+        let args: SmallVec<[DoubleDouble; MAX_ARITY]> = args.iter().map(|arg| near(arg)).collect();
+        let args: SmallVec<[&DoubleDouble; MAX_ARITY]> = args.iter().collect();
+        DoubleDouble::sway(operator, &args, others, &near(result), to)
+    }
+
     fn compare(&self, other: &Mpfr) -> Option<Ordering> {
         if self.four.is_usual() && other.four.is_usual() {
             return Some(self.four.compare(&other.four));
@@ -177,6 +189,15 @@ impl Real for Mpfr {
         }
         // SAFETY: as above.
         Some(unsafe { mpfr::cmp(&self.raw(), &other.raw()) }.cmp(&0))
+    }
+
+    #[inline(always)]
+    fn is(&self, other: &Mpfr) -> bool {
+        // Most differ here. (A zero may have any digits.)
+        let begins_alike = self.four.limbs[3] == other.four.limbs[3] || !self.four.is_usual() || !other.four.is_usual();
+        self.four.exponent == other.four.exponent
+            && begins_alike
+            && self.compare(other).is_some_and(|order| order.is_eq())
     }
 
     fn is_nan(&self) -> bool {
@@ -273,7 +294,7 @@ impl Mpfr {
         result
     }
 
-    /// The result of a sum or a product, if all has as many digits as are computed with by hand: says whether it has.
+    /// The result of a sum, a product or a quotient, if all has as many digits as are computed with by hand: says whether it has.
     #[inline(always)]
     fn becomes_by_hand(&mut self, operator: Operator, a: Option<&Four>, b: Option<&Four>, c: Option<&Four>) -> bool {
         let (Some(a), Some(b)) = (a, b) else { return false };
@@ -284,6 +305,7 @@ impl Mpfr {
             Operator::Add => self.four.set_sum(a, b, b.sign),
             Operator::Sub => self.four.set_sum(a, b, -b.sign),
             Operator::Mul => self.four.set_product(a, b),
+            Operator::Div => self.four.set_quotient(a, b),
             Operator::Fma if c.is_some_and(|c| self.four.set_product_and_sum(a, b, c)) => {}
             _ => return false,
         }
@@ -441,15 +463,12 @@ impl Mpfr {
 
 /// An argument, if it has as many digits as are computed with by hand; where a double has room to become one.
 #[inline(always)]
-fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut Option<Four>) -> Option<&'a Four> {
-    match arg {
-        Operand::Real(real) => Some(&real.four).filter(|four| four.is_usual()),
-        Operand::Double(value) if precision == FOUR => {
-            *room = Four::of_double(value);
-            room.as_ref()
-        }
-        Operand::Double(_) => None,
-    }
+fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut MaybeUninit<Four>) -> Option<&'a Four> {
+    let four = match arg {
+        Operand::Real(real) => &real.four,
+        Operand::Double(value) => room.write(Four::of_double(value, precision)),
+    };
+    four.is_usual().then_some(four)
 }
 
 /// The exponent of an argument. That of zero is less than any, and so is that of what is special, of which no usual number is made; a subnormal double's is said

@@ -1,7 +1,7 @@
 //! A node of a trace, in one line of a cache.
 //!
 //! Most results are doubles or singles that are nearly right, of operations with up to three arguments. What is to be known of them is sixty-four bytes,
-//! which compiled code writes, too. What has no place there lies beside (`Beside`): reals that are no distances, long floats, a fourth argument.
+//! which compiled code writes, too. What has no place there lies beside: reals that are no distances (`Beside`), and of few nodes more (`Odd`): long floats, a fourth argument.
 
 use crate::error;
 use crate::influence::Influences;
@@ -47,7 +47,10 @@ pub enum Kept {
     Plain,
     /// It is near to the native value, but there is something special about it.
     Near,
-    Beside,
+    /// The native value is here, and what it stands for beside. It is an argument like others, too.
+    Real,
+    /// All is beside.
+    Odd,
 }
 
 /// Arguments that have a place in a node.
@@ -77,13 +80,24 @@ const _: () = assert!(size_of::<Node>() == 64);
 /// The total error of a node that nobody has asked for.
 pub const ULPS_UNASKED: u64 = u64::MAX - 1;
 
-/// What has no place in a node.
+/// What has no place in a node: MPFR's, in one more line of a cache.
+#[repr(align(64))]
 pub struct Beside<R> {
     pub(crate) real: R,
-    /// As the operation rounded. Without anything beside, that is to nearest.
-    pub(crate) target: Target,
     /// Total error, in the format in which the value was last rounded: that of a cast is its argument's.
     pub(crate) ulps: u64,
+}
+
+impl<R: Real> Beside<R> {
+    pub fn empty() -> Beside<R> {
+        Beside { real: R::zero(0), ulps: 0 }
+    }
+}
+
+/// What few nodes have.
+pub struct Odd {
+    /// As the operation rounded. All others round to nearest.
+    pub(crate) target: Target,
     pub(crate) bits: u128,
     pub(crate) fourth: u64,
     pub(crate) fourth_slot: Slot,
@@ -91,17 +105,9 @@ pub struct Beside<R> {
     pub(crate) leaf: Option<bool>,
 }
 
-impl<R: Real> Beside<R> {
-    pub fn empty() -> Beside<R> {
-        Beside {
-            real: R::zero(0),
-            target: Target::nearest(Type::F64),
-            ulps: 0,
-            bits: 0,
-            fourth: 0,
-            fourth_slot: Slot::NONE,
-            leaf: None,
-        }
+impl Odd {
+    pub fn empty() -> Odd {
+        Odd { target: Target::nearest(Type::F64), bits: 0, fourth: 0, fourth_slot: Slot::NONE, leaf: None }
     }
 }
 
@@ -125,7 +131,7 @@ impl Node {
 
     #[inline(always)]
     pub fn has_beside(&self) -> bool {
-        self.kept == Kept::Beside || self.is_settled
+        matches!(self.kept, Kept::Real | Kept::Odd) || self.is_settled
     }
 
     /// Is it near to the native value, and an argument like others?
@@ -134,7 +140,7 @@ impl Node {
         self.kept == Kept::Plain
     }
 
-    /// Bits of the native value, which is that near to the real.
+    /// Bits of the native value, if that is not beside.
     #[inline(always)]
     fn near_bits(&self) -> u64 {
         match self.ty {
@@ -149,6 +155,7 @@ impl Node {
 pub struct View<'a, R> {
     pub node: &'a Node,
     pub beside: Option<&'a Beside<R>>,
+    pub odd: Option<&'a Odd>,
 }
 
 impl<R> std::ops::Deref for View<'_, R> {
@@ -164,13 +171,13 @@ impl<'a, R> View<'a, R> {
     /// What the guest computed.
     #[inline(always)]
     pub fn bits(&self) -> u128 {
-        self.beside.map_or_else(|| self.node.near_bits() as u128, |beside| beside.bits)
+        self.odd.map_or_else(|| self.node.near_bits() as u128, |odd| odd.bits)
     }
 
     /// As the operation rounded.
     #[inline]
     pub fn target(&self) -> Target {
-        self.beside.map_or_else(|| Target::nearest(self.node.ty), |beside| beside.target)
+        self.odd.map_or_else(|| Target::nearest(self.node.ty), |odd| odd.target)
     }
 
     /// Is that this float, of at most eight bytes?
@@ -232,7 +239,7 @@ impl<'a, R: Real> View<'a, R> {
     #[inline(always)]
     pub fn pair(&self) -> Option<Pair> {
         match (self.node.kept, self.beside) {
-            (Kept::Beside, Some(beside)) => beside.real.as_pair(),
+            (Kept::Real | Kept::Odd, Some(beside)) => beside.real.as_pair(),
             _ => Some(self.node.near.offset.pair(self.node.near.native)),
         }
     }
@@ -261,9 +268,9 @@ impl<'a, R: Real> View<'a, R> {
     /// An argument, as it is kept.
     #[inline]
     pub fn kept_arg(&self, number: usize) -> (Slot, u64) {
-        match (number, self.beside) {
+        match (number, self.odd) {
             (..INLINE, _) => (self.node.slots[number], self.node.args[number]),
-            (INLINE, Some(beside)) if self.node.slots[0] != Slot::NONE => (beside.fourth_slot, beside.fourth),
+            (INLINE, Some(odd)) if self.node.slots[0] != Slot::NONE => (odd.fourth_slot, odd.fourth),
             _ => (Slot::NONE, 0),
         }
     }

@@ -164,7 +164,8 @@ impl Lane {
 
     #[inline(always)]
     fn point_to<R: Real>(&mut self, handle: Handle, nodes: &Nodes<R>) {
-        self.facts = if nodes[handle].is_plain() { (&raw const nodes[handle]).cast() } else { Facts::UNKNOWN };
+        self.facts =
+            if R::HAS_PAIRS && nodes[handle].is_plain() { (&raw const nodes[handle]).cast() } else { Facts::UNKNOWN };
     }
 
     /// The argument that it is ready to be, if it is a node.
@@ -201,11 +202,13 @@ impl Lane {
 /// Is it an argument that this way knows?
 #[inline(always)]
 fn is_usable<R: Real>(node: View<'_, R>) -> bool {
-    match node.kept {
-        Kept::Plain => true,
-        Kept::Near => false,
-        Kept::Beside => !node.is_special() && node.is_within_pairs(),
-    }
+    let is_common = matches!(node.kept, Kept::Plain | Kept::Real);
+    is_common || node.kept == Kept::Odd && is_usable_though_odd(node)
+}
+
+#[cold]
+fn is_usable_though_odd<R: Real>(node: View<'_, R>) -> bool {
+    !node.is_special() && node.is_within_pairs()
 }
 
 /// An operation that may be the common case.
@@ -244,12 +247,7 @@ impl<R: Real> Operations<R> {
         let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
         if !R::HAS_PAIRS {
-            let node = match operator {
-                Operator::Sqrt => self.with_digits::<F, 1>(&operation, mode),
-                Operator::Fma => self.with_digits::<F, 3>(&operation, mode),
-                _ => self.with_digits::<F, 2>(&operation, mode),
-            };
-            let Some(node) = node else { return false };
+            let Some(node) = self.with_digits::<F>(operator, &operation, mode) else { return false };
             lanes[to as usize].become_result(native, node);
             return true;
         }

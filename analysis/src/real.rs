@@ -57,6 +57,11 @@ pub trait Real: Clone + 'static {
     }
     /// Nothing if either is NaN.
     fn compare(&self, other: &Self) -> Option<Ordering>;
+    /// Are they the same number?
+    #[inline(always)]
+    fn is(&self, other: &Self) -> bool {
+        self.compare(other).is_some_and(|order| order.is_eq())
+    }
     fn is_nan(&self) -> bool;
     /// The bits of the float next to it, rounded once.
     fn rounded(&self, to: Target) -> u128;

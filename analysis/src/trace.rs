@@ -5,6 +5,7 @@
 //! new value costs a write to the next place, passing it on costs a number, and memory has a bound however long the program runs. What lives
 //! long comes to lie below all that does not, and is not moved again.
 
+use crate::beside::{PAGE, Sparse};
 use crate::error;
 use crate::format::is_within;
 use crate::influence::Influences;
@@ -12,9 +13,10 @@ use crate::lanes::Facts;
 pub use crate::leaf::Leaf;
 use crate::location::LocationId;
 use crate::mode::Target;
-use crate::node::{Beside, INLINE, Kept, is_special};
+use crate::node::{Beside, INLINE, Kept, Odd, ULPS_UNASKED, is_special};
 pub use crate::node::{Node, Slot, View};
 use crate::number::Number;
+use crate::offset::Near;
 use crate::real::Real;
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
@@ -160,8 +162,9 @@ pub struct Nodes<R> {
     nodes: Vec<Node>,
     /// Where they are, for compiled code.
     pub(crate) base: *mut Node,
-    /// What some have beside themselves, a page of them as soon as one has.
-    beside: Vec<Option<Box<[Beside<R>; MORE]>>>,
+    /// What some have beside themselves, and what few of those have.
+    beside: Sparse<Beside<R>>,
+    odd: Sparse<Odd>,
     /// What the last collection found in use.
     used: Used,
     /// Those whose reals have memory beside themselves.
@@ -183,7 +186,7 @@ pub struct Nodes<R> {
 /// They fit into a second-level cache: more are worth their misses only if they are in use.
 const FEW: usize = 1 << 13;
 /// New ones come in such numbers.
-const MORE: usize = 256;
+const MORE: usize = PAGE;
 /// How many times the nodes in use there are room for. Each collection looks at all in use.
 const ROOM: usize = 4;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
@@ -202,8 +205,11 @@ impl<R> Nodes<R> {
     #[inline(always)]
     pub fn of(&self, handle: Handle) -> View<'_, R> {
         let (index, node) = (handle.index(), &self[handle]);
-        let page = || self.beside[index / MORE].as_ref().map(|page| &page[index % MORE]);
-        View { node, beside: if node.has_beside() { page() } else { None } }
+        View {
+            node,
+            beside: if node.has_beside() { self.beside.get(index) } else { None },
+            odd: if node.kept == Kept::Odd { self.odd.get(index) } else { None },
+        }
     }
 }
 
@@ -215,7 +221,8 @@ impl<R: Real> Nodes<R> {
         Nodes {
             nodes: Vec::new(),
             base: std::ptr::null_mut(),
-            beside: Vec::new(),
+            beside: Sparse::new(Beside::empty),
+            odd: Sparse::new(Odd::empty),
             used: Used::default(),
             heavy: Vec::new(),
             cursor: 0,
@@ -251,7 +258,7 @@ impl<R: Real> Nodes<R> {
         let (operator, at, target) = (Operator::Cast, LocationId(0), Target::nearest(leaf.ty));
         let made = Made { operator, at, influences, bits: leaf.bits(), real, target, ulps: 0 };
         let handle = self.make_of(made, [Slot::NONE; MAX_ARITY], [0; MAX_ARITY]);
-        self.beside_of(handle.index()).leaf = Some(leaf.constant);
+        self.odd.get_or_make(handle.index()).leaf = Some(leaf.constant);
         handle
     }
 
@@ -266,62 +273,75 @@ impl<R: Real> Nodes<R> {
         node.slots.copy_from_slice(&slots[..INLINE]);
         node.args.copy_from_slice(&words[..INLINE]);
         let (fourth, fourth_slot) = (words[INLINE], slots[INLINE]);
-        self.keep(index, Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
+        self.keep(index, Beside { real, ulps }, Odd { target, bits, fourth, fourth_slot, leaf: None });
         Handle::new(index)
     }
 
-    /// Makes the node whose real was computed where it stays. Its native value is this, its total error that or unasked.
+    /// Makes the node whose real was computed where it stays. It is an argument like others.
     #[inline(always)]
-    pub fn make_next(&mut self, node: Node, bits: u64, ulps: u64) -> Handle {
+    pub fn make_next(&mut self, node: Node) -> Handle {
         let index = self.next_free();
-        self.nodes[index] = Node { kept: Kept::Beside, ..node };
-        let beside = self.beside_of(index);
-        (beside.bits, beside.ulps, beside.target) = (bits as u128, ulps, Target::nearest(node.ty));
-        (beside.fourth_slot, beside.leaf) = (Slot::NONE, None);
+        self.nodes[index] = Node { kept: Kept::Real, ..node };
         Handle::new(index)
     }
 
-    /// Where the real of the node that is made next is to be computed, and those of these nodes, all of which are kept beside.
+    /// What will lie beside the node that is made next, where its real is to be computed, its total error being unasked; and the reals of these
+    /// nodes, all of which are kept beside.
     #[inline(always)]
-    pub fn next_and<const N: usize>(&mut self, of: [Option<Handle>; N]) -> (&mut R, [Option<&R>; N]) {
+    pub fn next_and(&mut self, of: [Option<Handle>; 3]) -> (&mut R, [Option<&R>; 3]) {
         self.make_room(1);
         let index = self.cursor;
-        let next: *mut R = &raw mut self.beside_of(index).real;
-        let known = of.map(|handle| {
-            let handle = handle?;
-            assert!(handle.index() != index);
-            self.of(handle).beside.map(|beside| &beside.real)
-        });
+        let next = self.beside.get_or_make(index);
+        // As with nodes. (The first of a page are not: what follows a page is somebody else's.)
+        prefetch((&raw const *next).wrapping_add(AHEAD));
+        next.ulps = ULPS_UNASKED;
+        let next: *mut R = &raw mut next.real;
+        let real_of = |handle: Option<Handle>| {
+            let index_of = handle?.index();
+            assert!(index_of != index);
+            self.beside.get(index_of).map(|beside| &beside.real)
+        };
+        let [a, b, c] = of;
+        let known = [real_of(a), real_of(b), real_of(c)];
         // SAFETY: it lies in `beside`, and is none of those that were looked up, because it is of another node.
         (unsafe { &mut *next }, known)
     }
 
-    /// That real.
+    /// The real that was computed there.
     pub fn next_real(&self) -> Option<&R> {
-        let page = self.beside.get(self.cursor / MORE)?.as_ref()?;
-        Some(&page[self.cursor % MORE].real)
+        Some(&self.beside.get(self.cursor)?.real)
+    }
+
+    /// What lies there since.
+    pub fn next_beside(&mut self) -> &mut Beside<R> {
+        self.beside.get_or_make(self.cursor)
     }
 
     /// Keeps what a node stands for, in the node if it has a place there, and beside if there is more to know.
     #[inline(always)]
-    fn keep(&mut self, index: usize, beside: Beside<R>) {
+    fn keep(&mut self, index: usize, beside: Beside<R>, odd: Odd) {
         let node = &mut self.nodes[index];
-        let has_place = beside.fourth_slot == Slot::NONE && beside.target == Target::nearest(node.ty);
-        let native = value(node.ty, beside.bits).filter(|_| has_place && node.operator != Operator::Cast);
+        let has_place = odd.fourth_slot == Slot::NONE && odd.target == Target::nearest(node.ty);
+        let native = value(node.ty, odd.bits).filter(|_| has_place && node.operator != Operator::Cast);
         let near = native.and_then(|native| beside.real.near(native));
-        // Compiled code may look without asking: then it finds nothing that it could use.
-        node.near = near.unwrap_or(Facts::UNKNOWN.near);
-        node.kept = match near {
-            None => Kept::Beside,
-            Some(near) if is_special(node.operator, || near.native) => Kept::Near,
-            Some(_) => Kept::Plain,
-        };
         node.is_settled = near.is_some() && beside.real.has_more();
+        // Compiled code may look without asking: then it finds a distance that it cannot use.
+        let unknown = Facts::UNKNOWN.near;
+        node.near = near.unwrap_or(native.map_or(unknown, |native| Near { native, ..unknown }));
+        node.kept = match (near, native) {
+            (Some(near), _) if is_special(node.operator, || near.native) => Kept::Near,
+            (Some(_), _) => Kept::Plain,
+            (None, Some(native)) if !is_special(node.operator, || native) && beside.real.is_within_pairs() => Kept::Real,
+            _ => Kept::Odd,
+        };
+        if node.kept == Kept::Odd {
+            *self.odd.get_or_make(index) = odd;
+        }
         if node.has_beside() {
             if beside.real.has_more() {
                 self.heavy.push(index);
             }
-            *self.beside_of(index) = beside;
+            *self.beside.get_or_make(index) = beside;
         }
     }
 
@@ -333,23 +353,13 @@ impl<R: Real> Nodes<R> {
         Handle::new(index)
     }
 
-    #[inline]
-    fn beside_of(&mut self, index: usize) -> &mut Beside<R> {
-        let page = index / MORE;
-        if self.beside.len() <= page {
-            self.beside.resize_with(page + 1, || None);
-        }
-        let empty = || Box::new(std::array::from_fn(|_| Beside::empty()));
-        &mut self.beside[page].get_or_insert_with(empty)[index % MORE]
-    }
-
     #[inline(always)]
     fn next_free(&mut self) -> usize {
         self.make_room(1);
         self.cursor += 1;
         // What is written over is looked at first, and is in no cache.
         if let Some(later) = self.nodes.get(self.cursor + AHEAD) {
-            prefetch(later);
+            prefetch(&raw const *later);
         }
         self.cursor - 1
     }
@@ -382,7 +392,7 @@ impl<R: Real> Nodes<R> {
     pub fn set_real(&mut self, handle: Handle, real: R, ulps: u64) {
         let view = self.of(handle);
         let (target, bits, (fourth_slot, fourth)) = (view.target(), view.bits(), view.kept_arg(INLINE));
-        self.keep(handle.index(), Beside { real, target, ulps, bits, fourth, fourth_slot, leaf: None });
+        self.keep(handle.index(), Beside { real, ulps }, Odd { target, bits, fourth, fourth_slot, leaf: None });
     }
 
     /// Is it time to collect? Not in the middle of a block: its values are nobody's roots.
@@ -418,7 +428,8 @@ impl<R: Real> Nodes<R> {
         if self.nodes.len() > 2 * self.enough {
             self.nodes.truncate(self.enough);
             self.end = self.nodes.len();
-            self.beside.truncate(self.nodes.len().div_ceil(MORE));
+            self.beside.truncate(self.nodes.len());
+            self.odd.truncate(self.nodes.len());
         }
         self.collections += 1;
     }
@@ -428,7 +439,7 @@ impl<R: Real> Nodes<R> {
         let mut heavy = std::mem::take(&mut self.heavy);
         heavy.retain_mut(|at| {
             let stays = self.used.has(*at);
-            let beside = self.beside_of(*at);
+            let beside = self.beside.get_or_make(*at);
             if !stays {
                 beside.real.clear();
             }
@@ -453,19 +464,17 @@ impl<R: Real> Nodes<R> {
             }
             self.nodes[to] = node;
             if node.has_beside() {
-                self.move_beside(at, to, &used);
+                self.beside.move_to(at, to);
+            }
+            if node.kept == Kept::Odd {
+                self.odd.move_to(at, to);
+                let odd = self.odd.get_or_make(to);
+                if let Some(handle) = Handle::of_arg(odd.fourth_slot, odd.fourth) {
+                    odd.fourth = used.moved(handle).as_arg().1;
+                }
             }
         }
         self.used = used;
-    }
-
-    fn move_beside(&mut self, at: usize, to: usize, used: &Used) {
-        let moved = std::mem::replace(self.beside_of(at), Beside::empty());
-        *self.beside_of(to) = moved;
-        let beside = self.beside_of(to);
-        if let Some(handle) = Handle::of_arg(beside.fourth_slot, beside.fourth) {
-            beside.fourth = used.moved(handle).as_arg().1;
-        }
     }
 
     pub fn moment(&self) -> Moment {
@@ -503,7 +512,7 @@ impl<R: Real> Nodes<R> {
             for (number, handle) in level.iter().enumerate() {
                 // Most are in no cache.
                 if let Some(later) = level.get(number + AHEAD) {
-                    prefetch(&self.nodes[later.index()]);
+                    prefetch(&raw const self.nodes[later.index()]);
                 }
                 let mut reach = |slot: Slot, arg: u64| {
                     if let Some(arg) = Handle::of_arg(slot, arg)
@@ -548,7 +557,7 @@ impl<R: Real> Nodes<R> {
             Slot::NODE => {
                 let handle = Handle::of_arg(slot, arg)?;
                 let node = self.of(handle);
-                Some(match node.beside.and_then(|beside| beside.leaf) {
+                Some(match node.odd.and_then(|odd| odd.leaf) {
                     Some(constant) => Term::Leaf(Leaf::new(node.ty, node.bits(), constant)),
                     None => Term::Node(handle),
                 })
@@ -616,7 +625,10 @@ impl<R: Real> Nodes<R> {
     /// The native value, for ranges: a long double's is not exact.
     #[inline]
     pub fn value(&self, term: Term) -> f64 {
-        error::value(self.ty(term), self.bits(term))
+        match term {
+            Term::Node(node) if self[node].kept != Kept::Odd => self[node].near.native,
+            _ => error::value(self.ty(term), self.bits(term)),
+        }
     }
 
     /// The native value.
@@ -679,10 +691,10 @@ fn value(ty: Type, bits: u128) -> Option<f64> {
 }
 
 #[inline(always)]
-fn prefetch<T>(what: &T) {
+fn prefetch<T>(what: *const T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: it changes nothing.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *what).cast()) };
+    // SAFETY: it changes nothing, wherever that is.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(what.cast()) };
 }
 
 impl<R> Index<Handle> for Nodes<R> {

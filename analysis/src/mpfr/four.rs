@@ -26,14 +26,18 @@ const FAR: exp_t = 258;
 const FAR_FROM_PRODUCT: exp_t = 512;
 
 impl Four {
-    /// A normal double.
+    /// A double, of which there is so much to be known; what is not normal is not usual here.
     #[inline(always)]
-    pub fn of_double(value: f64) -> Option<Four> {
+    pub fn of_double(value: f64, precision: u32) -> Four {
         let bits = value.to_bits();
         let field = (bits >> 52 & 0x7ff) as exp_t;
-        let (sign, limbs) = (if value.is_sign_negative() { -1 } else { 1 }, [0, 0, 0, FIRST | bits << 11]);
         let is_normal = field != 0 && field != 0x7ff;
-        is_normal.then_some(Four { precision: PRECISION, sign, exponent: field - 1022, limbs })
+        Four {
+            precision,
+            sign: if value.is_sign_negative() { -1 } else { 1 },
+            exponent: if is_normal { field - 1022 } else { EXPONENT_OF_ZERO },
+            limbs: [0, 0, 0, FIRST | bits << 11],
+        }
     }
 
     /// Can it be computed with here? It has so many digits, and is neither zero nor special.
@@ -176,7 +180,7 @@ impl Four {
 
     /// The nearest number of four limbs to one of more and a rest.
     #[inline(always)]
-    fn set_rounded<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N], rest: bool) {
+    pub(super) fn set_rounded<const N: usize>(&mut self, sign: c_int, exponent: exp_t, limbs: &[u64; N], rest: bool) {
         let below = limbs[N - 5];
         let mut lowest = 0;
         for limb in &limbs[..N - 5] {
@@ -203,7 +207,7 @@ pub fn is_within_bounds(exponent: exp_t) -> bool {
 
 /// Are all its digits in the highest limb, as those of a double are?
 #[inline(always)]
-fn is_short(limbs: &[u64; 4]) -> bool {
+pub(super) fn is_short(limbs: &[u64; 4]) -> bool {
     limbs[0] | limbs[1] | limbs[2] == 0
 }
 
@@ -221,7 +225,7 @@ fn of_long(a: &[u64; 4], b: &[u64; 4]) -> [u64; 8] {
 }
 
 #[inline(always)]
-fn of_long_and_short(a: &[u64; 4], b: u64) -> [u64; 5] {
+pub(super) fn of_long_and_short(a: &[u64; 4], b: u64) -> [u64; 5] {
     let (mut product, mut carry) = ([0; 5], 0);
     for (product, a) in product.iter_mut().zip(a) {
         (*product, carry) = a.carrying_mul(b, carry);
@@ -261,12 +265,12 @@ fn moved_right<const N: usize>(limbs: &[u64; N], by: usize) -> ([u64; N], bool) 
 
 /// 64 of the bits of two limbs, from one of those of the first on.
 #[inline(always)]
-fn join(low: u64, high: u64, bits: u32) -> u64 {
+pub(super) fn join(low: u64, high: u64, bits: u32) -> u64 {
     low >> bits | high << 1 << (63 - bits)
 }
 
 #[inline(always)]
-fn add<const N: usize>(a: &[u64; N], b: &[u64; N], mut carry: bool) -> ([u64; N], bool) {
+pub(super) fn add<const N: usize>(a: &[u64; N], b: &[u64; N], mut carry: bool) -> ([u64; N], bool) {
     let mut sum = [0; N];
     for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
         (*sum, carry) = a.carrying_add(*b, carry);
@@ -275,7 +279,7 @@ fn add<const N: usize>(a: &[u64; N], b: &[u64; N], mut carry: bool) -> ([u64; N]
 }
 
 #[inline(always)]
-fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N], mut borrow: bool) -> ([u64; N], bool) {
+pub(super) fn subtract<const N: usize>(a: &[u64; N], b: &[u64; N], mut borrow: bool) -> ([u64; N], bool) {
     let mut difference = [0; N];
     for ((difference, a), b) in difference.iter_mut().zip(a).zip(b) {
         (*difference, borrow) = a.borrowing_sub(*b, borrow);

@@ -80,8 +80,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn sums_and_products_by_hand_are_mpfrs((a, b) in pair(), before in number()) {
-        for operator in [Operator::Add, Operator::Sub, Operator::Mul] {
+    fn sums_products_and_quotients_by_hand_are_mpfrs((a, b) in pair(), before in number()) {
+        for operator in [Operator::Add, Operator::Sub, Operator::Mul, Operator::Div] {
             let expected = by_mpfr(operator, &[&a, &b]);
             let result = Mpfr::apply(operator, &[&a, &b]);
             prop_assert!(is_same(&result, &expected), "{operator:?}: {a:?} {b:?}: {result:?}, {expected:?}");
@@ -92,11 +92,22 @@ proptest! {
         }
     }
 
+    /// Of numbers that are products, and of those next to them: nothing is left, or hardly anything.
+    #[test]
+    fn quotients_that_are_nearly_exact_are_mpfrs((a, b) in pair(), change in prop_oneof![Just([0; 4]), (0..256usize).prop_map(one_bit)]) {
+        let (product, near) = like((by_mpfr(Operator::Mul, &[&a, &b]), 0, change, false));
+        for (a, b) in [(&product, &b), (&near, &b), (&near, &a), (&product, &near)] {
+            let (expected, result) = (by_mpfr(Operator::Div, &[a, b]), Mpfr::apply(Operator::Div, &[a, b]));
+            prop_assert!(is_same(&result, &expected), "{a:?} {b:?}: {result:?}, {expected:?}");
+        }
+    }
+
     #[test]
     fn comparisons_by_hand_are_mpfrs((a, b) in pair()) {
         // SAFETY: valid numbers, read.
         let expected = unsafe { mpfr::cmp(&a.raw(), &b.raw()) }.cmp(&0);
         prop_assert_eq!(a.compare(&b), (!a.is_nan() && !b.is_nan()).then_some(expected));
+        prop_assert_eq!(a.is(&b), a.compare(&b) == Some(Ordering::Equal));
     }
 
     #[test]

@@ -6,8 +6,7 @@ use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::Lane;
 use crate::mode::Mode;
-use crate::node::ULPS_UNASKED;
-use crate::offset::REPAIR;
+use crate::offset::{Near, Offset, REPAIR};
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::real::{Operand, Real, STEADY};
@@ -15,55 +14,94 @@ use crate::site::Verdict;
 use crate::trace::{Handle, Node, Term};
 use fpgrind_ir::Operator;
 
-/// What is known of an argument that has a node.
+/// What is known of an argument.
 #[derive(Clone, Copy)]
 struct Known {
     node: Option<Handle>,
+    /// What it should be, and how far from there it is.
+    correct: u64,
     ulps: u64,
     influences: Influences,
 }
 
 impl<R: Real> Operations<R> {
-    /// If the operation is fine, or merely inaccurate. Else nothing has changed. (It is no part of the engine, which is large enough.)
-    #[inline(never)]
-    pub(super) fn with_digits<F: Plain, const ARITY: usize>(
+    /// If the operation is fine, or merely inaccurate. Else nothing has changed. Each of those that are frequent has code of its own, which is no
+    /// part of the engine: that is large enough.
+    #[inline(always)]
+    pub(super) fn with_digits<F: Plain>(
         &mut self,
+        operator: Operator,
         operation: &Operation,
         mode: Mode,
     ) -> Option<Handle> {
-        let Operation { operator, args: [a, mut b, mut c], native, site, .. } = *operation;
-        if ARITY < 2 {
-            b = &Lane::NOTHING;
+        match operator {
+            Operator::Add => self.sum::<F>(operation, mode),
+            Operator::Sub => self.difference::<F>(operation, mode),
+            Operator::Mul => self.product::<F>(operation, mode),
+            _ => self.other::<F>(operation, mode),
         }
-        if ARITY < 3 {
-            c = &Lane::NOTHING;
-        }
+    }
+
+    #[inline(never)]
+    fn sum<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Add, operation, mode)
+    }
+
+    #[inline(never)]
+    fn difference<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Sub, operation, mode)
+    }
+
+    #[inline(never)]
+    fn product<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Mul, operation, mode)
+    }
+
+    #[inline(never)]
+    fn other<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(operation.operator, operation, mode)
+    }
+
+    #[inline(always)]
+    fn compute<F: Plain>(&mut self, operator: Operator, operation: &Operation, mode: Mode) -> Option<Handle> {
+        let Operation { args: [a, b, c], native, site, .. } = *operation;
         if F::is_nan(native) {
             return None;
         }
-        let ([x, y, z], precision) = ([a.node(), b.node(), c.node()], self.precision());
-        let (result, reals) = self.nodes.next_and([x, y, z]);
-        let operands = [operand::<F, R>(a, reals[0]), operand::<F, R>(b, reals[1]), operand::<F, R>(c, reals[2])];
+        let (x, y, precision) = (a.node(), b.node(), self.precision());
+        let z = if operator == Operator::Fma { c.node() } else { None };
+        let (result, [real_x, real_y, real_z]) = self.nodes.next_and([x, y, z]);
+        let operands = [operand::<F, R>(a, real_x), operand::<F, R>(b, real_y), operand::<F, R>(c, real_z)];
         result.become_result(operator, operands, precision);
         let is_steady = self.tolerated >= STEADY && result.is_steady(operator, operands, F::TARGET.ty);
-        let mut influences = self.influences_of(x);
-        for other in [y, z] {
-            influences = self.sets.union(influences, self.influences_of(other));
-        }
+        let influences = self.sets.union(self.influences_of(x), self.influences_of(y));
+        let influences = self.sets.union(influences, self.influences_of(z));
         // Then how wrong it is is asked when somebody wants to know.
-        let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator));
+        let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator) || self.hands_on::<F>([a, b]));
         if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
             self.sites.count(site);
-            return Some(self.make_with_digits::<F>(operation, influences, ULPS_UNASKED));
+            return Some(self.make_with_digits::<F>(operator, operation, influences));
         }
-        self.with_care::<F>(&Operation { args: [a, b, c], ..*operation }, influences, mode)
+        self.with_care::<F>(operation, influences, mode)
+    }
+
+    /// Is the sum that comes next under all influences of these arguments, beyond doubt? Not if it may repair one, or one may be a repair.
+    #[inline(always)]
+    fn hands_on<F: Plain>(&self, [a, b]: [&Lane; 2]) -> bool {
+        let Some(sum) = self.nodes.next_real() else { return false };
+        let hands_on = |lane: &Lane| {
+            let Some(beside) = lane.node().and_then(|node| self.nodes.of(node).beside) else { return true };
+            let native = F::value(lane.bits).abs();
+            native != 0.0 && beside.real.to_f64().abs() > native * REPAIR && !sum.is(&beside.real)
+        };
+        hands_on(a) && hands_on(b)
     }
 
     /// The same, if more has to be looked at. The real has been computed.
     #[inline(never)]
     fn with_care<F: Plain>(&mut self, operation: &Operation, mut influences: Influences, mode: Mode) -> Option<Handle> {
         let Operation { operator, args: [a, b, c], native, site, .. } = *operation;
-        let [x, y, z] = [self.known(a), self.known(b), self.known(c)];
+        let [x, y, z] = [self.known::<F>(a)?, self.known::<F>(b)?, self.known::<F>(c)?];
         let real = self.nodes.next_real()?.to_f64();
         if !real.is_finite() {
             return None;
@@ -72,12 +110,11 @@ impl<R: Real> Operations<R> {
         let ulps = distance::<F>(native, rounded);
         let mut local = ulps;
         if x.ulps | y.ulps | z.ulps != 0 {
-            let correct = [self.correct::<F>(a, x)?, self.correct::<F>(b, y)?, self.correct::<F>(c, z)?];
-            local = distance::<F>(F::apply(operator, correct), rounded);
+            local = distance::<F>(F::apply(operator, [x.correct, y.correct, z.correct]), rounded);
         }
         let mut verdict = Verdict::Fine(Some(local));
         if self.is_error(local) {
-            if operator == Operator::Div || !self.is_merely_inaccurate::<F>(operator, [(a, x), (b, y), (c, z)]) {
+            if operator == Operator::Div || !self.is_merely_inaccurate::<F>(operator, [x, y, z]) {
                 return None;
             }
             verdict = Verdict::Wrong(CauseKind::Inaccurate, local);
@@ -86,7 +123,8 @@ impl<R: Real> Operations<R> {
             let values = [real, F::value(native)];
             (influences, verdict) = self.blamed::<F>(operator, [x, y], influences, values, (ulps, site, verdict));
         }
-        let node = self.make_with_digits::<F>(operation, influences, ulps);
+        self.nodes.next_beside().ulps = ulps;
+        let node = self.make_with_digits::<F>(operator, operation, influences);
         if self.is_error(ulps) {
             self.strays.note(F::TARGET.ty, native as u128, node);
         }
@@ -100,17 +138,22 @@ impl<R: Real> Operations<R> {
     }
 
     #[inline(always)]
-    fn make_with_digits<F: Plain>(&mut self, operation: &Operation, influences: Influences, ulps: u64) -> Handle {
-        let Operation { operator, args: [a, b, c], native, at, .. } = *operation;
+    fn make_with_digits<F: Plain>(
+        &mut self,
+        operator: Operator,
+        operation: &Operation,
+        influences: Influences,
+    ) -> Handle {
+        let Operation { args: [a, b, c], native, at, .. } = *operation;
         self.count += 1;
-        let node = Node {
+        self.nodes.make_next(Node {
+            near: Near { native: F::value(native), offset: Offset::NONE },
             influences,
             at,
             args: [a.word, b.word, c.word],
             slots: [a.slot, b.slot, c.slot],
             ..Node::of_kind(operator, F::TARGET.ty)
-        };
-        self.nodes.make_next(node, native, ulps)
+        })
     }
 
     #[inline(always)]
@@ -118,45 +161,35 @@ impl<R: Real> Operations<R> {
         node.map_or(Influences::NONE, |node| self.nodes[node].influences)
     }
 
+    /// Nothing if what it should be is not easily had.
     #[inline(always)]
-    fn known(&self, lane: &Lane) -> Known {
-        match lane.node() {
-            Some(handle) => {
-                let node = self.nodes.of(handle);
-                Known { node: Some(handle), ulps: node.ulps(), influences: node.influences }
-            }
-            None => Known { node: None, ulps: 0, influences: Influences::NONE },
-        }
-    }
-
-    /// What an argument should be, if that is easily had.
-    #[inline(always)]
-    fn correct<F: Plain>(&self, lane: &Lane, known: Known) -> Option<u64> {
-        match known.node {
-            Some(node) if known.ulps != 0 => F::rounded(Pair::double(self.nodes.of(node).real().to_f64())),
-            _ => Some(lane.bits),
-        }
+    fn known<F: Plain>(&self, lane: &Lane) -> Option<Known> {
+        let native = F::bits(lane.bits);
+        let Some(handle) = lane.node() else {
+            return Some(Known { node: None, correct: native, ulps: 0, influences: Influences::NONE });
+        };
+        let node = self.nodes.of(handle);
+        let correct = F::rounded(Pair::double(node.beside?.real.to_f64()))?;
+        let ulps = distance::<F>(native, correct);
+        Some(Known { node: Some(handle), correct, ulps, influences: node.influences })
     }
 
     /// Is a wrong operation so for no other reason than that it lost digits? Not if an argument, or what comes out of what they should be, is
     /// beyond the format.
     #[cold]
-    fn is_merely_inaccurate<F: Plain>(&self, operator: Operator, args: [(&Lane, Known); 3]) -> bool {
-        let mut correct = [0; 3];
-        for (correct, (lane, known)) in correct.iter_mut().zip(args) {
-            let Some(bits) = self.correct::<F>(lane, known) else { return false };
+    fn is_merely_inaccurate<F: Plain>(&self, operator: Operator, args: [Known; 3]) -> bool {
+        for arg in args {
             let is_beyond = |node: Handle| {
-                let value = F::value(bits);
+                let value = F::value(arg.correct);
                 let is_zero =
                     || self.nodes.of(node).real().compare(&R::zero(self.precision())).is_some_and(|o| o.is_eq());
                 !value.is_finite() || value == 0.0 && !is_zero()
             };
-            if known.node.is_some_and(is_beyond) {
+            if arg.node.is_some_and(is_beyond) {
                 return false;
             }
-            *correct = bits;
         }
-        F::value(F::apply(operator, correct)).is_finite()
+        F::value(F::apply(operator, args.map(|arg| arg.correct))).is_finite()
     }
 
     /// Whose influence the result is under, that of its arguments being this, and the verdict if it stands.
