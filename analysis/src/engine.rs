@@ -122,6 +122,9 @@ impl<R: Real> Running<'_, R> {
             Instr::Doubles(plain) => self.plain::<f64>(plain, lanes),
             Instr::Singles(plain) => self.plain::<f32>(plain, lanes),
             Instr::Logic(logic) => {
+                if self.sign_of_double(logic, lanes) {
+                    return;
+                }
                 let Books { operations, totals, .. } = &mut *self.books;
                 let args = logic.args.each_ref().map(|granules| assemble(granules, lanes, &operations.nodes));
                 let (mode, lost) = (self.thread.mode, &mut totals.lost_shadows);
@@ -376,7 +379,7 @@ fn take_apart(value: &Value, mask: u8, lanes: &mut [Lane]) {
 }
 
 #[inline(always)]
-fn granule_of<R>(granule: &Granule, lanes: &[Lane], nodes: &Nodes<R>) -> (u32, Part) {
+pub fn granule_of<R>(granule: &Granule, lanes: &[Lane], nodes: &Nodes<R>) -> (u32, Part) {
     let lane = &lanes[granule.lane as usize];
     match granule.upper {
         true => ((lane.bits >> 32) as u32, Part::None),
