@@ -11,7 +11,7 @@ use crate::mpfr::Mpfr;
 use crate::number::Number;
 use crate::offset::{DISTANCE, Near, Offset};
 use crate::pair::{LITTLE, Pair, SLACK, U, is_safe, two_sum};
-use crate::real::Real;
+use crate::real::{Function, Real};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -62,6 +62,12 @@ impl DoubleDouble {
     fn negated(&self) -> DoubleDouble {
         let big = self.big.as_ref().map(|big| Box::new(Mpfr::apply(Operator::Neg, &[big])));
         DoubleDouble { hi: -self.hi, lo: -self.lo, err: self.err, big }
+    }
+
+    /// A function that libraries have, if it is within reach. (Not where it is asked for: it is long.)
+    #[inline(never)]
+    fn function_of(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
+        Some(functions::apply(operator, &pairs(args))?.value.into())
     }
 
     /// By MPFR: exactly on what is known of the arguments; that they may be wrong is seen from what comes out when they are.
@@ -189,7 +195,7 @@ impl Real for DoubleDouble {
                 (Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt | Operator::Fma, _) => {
                     Pair::compute(operator, &pairs(args)).map(DoubleDouble::from)
                 }
-                _ => functions::apply(operator, &pairs(args)).map(DoubleDouble::from),
+                _ => DoubleDouble::function_of(operator, args),
             };
             // The rest is MPFR's affair: NaN, the infinities, what is near the ends of the doubles.
             if let Some(done) = done {
@@ -274,13 +280,8 @@ impl Real for DoubleDouble {
     }
 
     #[inline(always)]
-    fn function(operator: Operator, args: &[Pair]) -> Option<Pair> {
+    fn function(operator: Operator, args: &[Pair]) -> Option<Function> {
         functions::apply(operator, args)
-    }
-
-    #[inline(always)]
-    fn sway_of_pairs(operator: Operator, args: &[Pair], others: &[f64], result: Pair, to: Target) -> Option<u64> {
-        functions::sway(operator, args, others, result, to)
     }
 
     fn differs_for_sure(&self, other: &DoubleDouble) -> bool {
