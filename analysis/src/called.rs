@@ -93,18 +93,17 @@ impl<R: Real> Operations<R> {
 
     /// The same of doubles, rounded to nearest, if all are near to the native values, and the call is fine.
     #[inline(always)]
-    pub fn call_of_doubles(
+    pub fn call_of_doubles<const N: usize>(
         &mut self,
         operator: Operator,
-        args: [Option<&Term>; 2],
+        args: [&Term; N],
         native: u64,
         (at, site): (LocationId, usize),
     ) -> Option<Handle> {
         let (mut slots, mut words) = ([Slot::NONE; INLINE], [0; INLINE]);
-        let (mut values, mut pairs) = ([0.0; 2], [Pair::double(0.0); 2]);
+        let (mut values, mut pairs) = ([0.0; 2], [Pair::double(0.0); N]);
         let mut influences = Influences::NONE;
-        for (number, arg) in args.into_iter().enumerate() {
-            let Some(arg) = arg else { break };
+        for (number, arg) in args.into_iter().enumerate().take(2) {
             let (near, kept) = match arg {
                 Term::Leaf(leaf) if leaf.ty == Type::F64 => {
                     let bits = leaf.bits() as u64;
@@ -121,15 +120,14 @@ impl<R: Real> Operations<R> {
             (values[number], pairs[number]) = (near.native, near.offset.pair(near.native));
             (slots[number], words[number]) = kept;
         }
-        let pairs = &pairs[..operator.arity().min(2)];
-        let Function { value, sway } = R::function(operator, pairs)?;
+        let Function { value, sway } = R::function(operator, &pairs)?;
         let native_value = f64::from_bits(native);
         let distance = distance(value, native_value)?;
         // Which of the two counts, hangs on whether the arguments are right: the CPU could not foresee that, and mostly both are little.
         let most = value.hi.abs() * self.little();
         let (is_near, is_steady) = (distance.by.abs() + distance.err <= most, sway + distance.err <= most);
         if !(is_near && is_steady) {
-            let is_fine = if are_right(&values, pairs) { is_near } else { is_steady };
+            let is_fine = if are_right(&values, &pairs) { is_near } else { is_steady };
             let is_plausible = distance.by.abs() <= value.hi.abs() * (FAR as f64 * U / 2.0);
             if !is_fine || !is_plausible {
                 return None;
@@ -137,7 +135,7 @@ impl<R: Real> Operations<R> {
         }
         // Of one that goes wrong at times, it is told now and then how wrong it was when it was not.
         let is_told = self.sites.is_due(site) && self.sites.is_candidate(site);
-        let local = if is_told { Some(local_error::<R>(operator, &values, pairs, native, value)?) } else { None };
+        let local = if is_told { Some(local_error::<R>(operator, &values, &pairs, native, value)?) } else { None };
         self.count += 1;
         let node = self.nodes.make_near(Node {
             near: Near { native: native_value, offset: distance },

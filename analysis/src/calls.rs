@@ -119,7 +119,13 @@ impl<R: Real> Running<'_, R> {
     #[inline(always)]
     pub fn leave(&mut self, result: &Return, record: &[u8]) {
         let native = u64::from_le_bytes(logged(record, result.slot as usize));
-        let [part, next] = match self.result_of_doubles(result, native) {
+        // Each has code of its own.
+        let quickly = match result.of[..] {
+            [x] => self.result_of_doubles(result, [x], native),
+            [x, y] => self.result_of_doubles(result, [x, y], native),
+            _ => None,
+        };
+        let [part, next] = match quickly {
             Some(node) => {
                 if result.last {
                     self.thread.call.close();
@@ -149,17 +155,16 @@ impl<R: Real> Running<'_, R> {
 
     /// If nothing sets the call apart.
     #[inline(always)]
-    fn result_of_doubles(&mut self, result: &Return, native: u64) -> Option<Handle> {
+    fn result_of_doubles<const N: usize>(&mut self, result: &Return, of: [u8; N], native: u64) -> Option<Handle> {
         let Running { thread, process, books } = self;
         let (call, operator) = (&thread.call, result.operator);
-        if !call.is_open || !thread.mode.is_plain() || result.of.len() != operator.arity() {
+        if !call.is_open || !thread.mode.is_plain() {
             return None;
         }
-        let args = match result.of[..] {
-            [x] => [Some(call.args.get(x as usize)?), None],
-            [x, y] => [Some(call.args.get(x as usize)?), Some(call.args.get(y as usize)?)],
-            _ => return None,
-        };
+        let mut args = [call.args.first()?; N];
+        for (arg, number) in args.iter_mut().zip(of) {
+            *arg = call.args.get(number as usize)?;
+        }
         let Caller { at, site } = process.callers.get(call.pc, operator, || {
             let at = books.locations.number(process.mappings.instruction(call.pc));
             Caller { at, site: books.operations.sites.number(SiteKey { at, operator, ty: Type::F64 }) }

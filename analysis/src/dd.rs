@@ -64,6 +64,23 @@ impl DoubleDouble {
         DoubleDouble { hi: -self.hi, lo: -self.lo, err: self.err, big }
     }
 
+    /// The integer next to it in that direction, if the first double tells which that is, because the number is nearer to it than to where another
+    /// integer begins.
+    fn plain_integer(&self, direction: Direction) -> Option<i128> {
+        const MANY: f64 = (1u64 << 50) as f64;
+        let nearest = self.hi.round_ties_even();
+        let (away, far) = ((self.hi - nearest).abs(), (self.lo.abs() + self.err) * SLACK);
+        let room = if direction == Direction::Nearest { (0.5 - away) * (1.0 - LITTLE) } else { away };
+        let is_sure = self.big.is_none() && self.hi.abs() < MANY && far < room;
+        let integer = match direction {
+            Direction::Nearest => nearest,
+            Direction::Down => self.hi.floor(),
+            Direction::Up => self.hi.ceil(),
+            Direction::Zero => self.hi.trunc(),
+        };
+        is_sure.then_some(integer as i128)
+    }
+
     /// A function that libraries have, if it is within reach. (Not where it is asked for: it is long.)
     #[inline(never)]
     fn function_of(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
@@ -230,7 +247,7 @@ impl Real for DoubleDouble {
     }
 
     fn to_integer(&self, direction: Direction) -> Option<i128> {
-        self.to_mpfr(FUNCTION_PRECISION).to_integer(direction)
+        self.plain_integer(direction).or_else(|| self.to_mpfr(FUNCTION_PRECISION).to_integer(direction))
     }
 
     #[inline]
@@ -293,8 +310,11 @@ impl Real for DoubleDouble {
     }
 
     fn integer_is_settled(&self, direction: Direction) -> bool {
-        let [least, greatest] = self.ends().map(|end| end.to_integer(direction));
-        self.is_exact() || self.err < f64::INFINITY && least == greatest
+        let is_between = || {
+            let [least, greatest] = self.ends().map(|end| end.to_integer(direction));
+            self.err < f64::INFINITY && least == greatest
+        };
+        self.is_exact() || self.plain_integer(direction).is_some() || is_between()
     }
 
     fn extreme(&self, most: bool, precision: u32) -> Mpfr {

@@ -3,7 +3,8 @@
 use crate::bitwise;
 use crate::calls::{Entry, Return};
 use crate::consume::Books;
-use crate::lanes::{Address, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
+use crate::error;
+use crate::lanes::{Address, Compare, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
 use crate::plain;
 use crate::program::Program;
 use crate::real::Real;
@@ -134,9 +135,11 @@ impl<R: Real> Running<'_, R> {
                 take_apart(&value, logic.wanted, &mut lanes[logic.to as usize..]);
             }
             Instr::Compare(compare) => {
-                let nodes = &self.books.operations.nodes;
-                let terms = compare.args.map(|lane| plain::term(&lanes[lane as usize], compare.ty, nodes));
-                self.branch(compare.spot, compare.cond, compare.ty, terms);
+                if !self.compare_leaves(compare, lanes) {
+                    let nodes = &self.books.operations.nodes;
+                    let terms = compare.args.map(|lane| plain::term(&lanes[lane as usize], compare.ty, nodes));
+                    self.branch(compare.spot, compare.cond, compare.ty, terms);
+                }
             }
             Instr::Double(lane) => lanes[*lane as usize].prepare::<f64, R>(&self.books.operations.nodes),
             Instr::Single(lane) => lanes[*lane as usize].prepare::<f32, R>(&self.books.operations.nodes),
@@ -277,6 +280,19 @@ impl<R: Real> Running<'_, R> {
         let lane = &mut lanes[plain.to as usize];
         lane.set(value.bits as u64, value.parts[0], false);
         lane.prepare::<F, R>(&self.books.operations.nodes);
+    }
+
+    /// If neither float has a history, there is nothing to it but that it is counted.
+    #[inline(always)]
+    fn compare_leaves(&mut self, compare: &Compare, lanes: &[Lane]) -> bool {
+        let [a, b] = compare.args.map(|lane| &lanes[lane as usize]);
+        let is_node = |lane: &Lane| matches!(lane.part, Part::Shadow(_));
+        let is_nan = |lane: &Lane| error::is_nan(compare.ty, lane.bits as u128);
+        if is_node(a) || is_node(b) || is_nan(a) || is_nan(b) {
+            return false;
+        }
+        self.books.spots.execute(compare.spot);
+        true
     }
 
     /// The common case: a double that is an argument.

@@ -59,6 +59,7 @@ pub struct Spread {
 }
 
 /// By how much that is for each argument is found once, for both: small changes do as much as they are large.
+#[inline(always)]
 pub fn of_args(operator: Operator, args: &[Pair], result: f64) -> Spread {
     let (mut doubt, mut sway) = (0.0, 0.0);
     for (number, arg) in args.iter().enumerate() {
