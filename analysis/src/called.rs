@@ -203,8 +203,10 @@ fn distance(real: Pair, native: f64) -> Option<Offset> {
     let (above, lost) = two_sum(real.hi, -native);
     let (by, lost_too) = two_sum(above, real.lo);
     let lost = lost.abs() + lost_too.abs();
-    // What is exact stays exact.
-    (lost <= real.err || real.err > 0.0).then(|| Offset { by, err: (real.err + lost) * SLACK })
+    // What is exact stays exact, and a zero has a sign.
+    let is_kept = lost <= real.err || real.err > 0.0;
+    let is_other_zero = native == 0.0 && native.to_bits() != real.hi.to_bits();
+    (is_kept && !is_other_zero).then(|| Offset { by, err: (real.err + lost) * SLACK })
 }
 
 /// Are the native arguments the doubles next to the real ones?

@@ -74,3 +74,52 @@ impl<R: Real> Operations<R> {
         Some(made)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::dd::DoubleDouble;
+    use crate::mode::Mode;
+    use crate::operation::Request;
+    use crate::room::Room;
+    use crate::trace::{Args, Leaf, Term};
+    use proptest::prelude::*;
+
+    const AT: LocationId = LocationId(0);
+
+    fn operate(operations: &mut Operations<DoubleDouble>, operator: Operator, args: [Term; 2], native: f64) -> Term {
+        let (ty, args, native) = (Type::F64, Args::from_iter(args), native.to_bits().into());
+        let mode = Mode::default();
+        operations.operate(Request { operator, ty, args, native, at: AT, site: None, mode, called: false })
+    }
+
+    proptest! {
+        /// Of numbers that are nearly right, of some that are not, and of such that may be magic.
+        #[test]
+        fn a_short_change_of_sign_is_the_long_one(a in -1e9..1e9f64, b in -1.0..1.0f64, cancels in any::<bool>()) {
+            let operations = &mut Operations::<DoubleDouble>::new(&Config::default(), Room::new(1 << 20));
+            let [x, y] = [a, b].map(|value| Term::Leaf(Leaf::new(Type::F64, value.to_bits().into(), false)));
+            let mut term = operate(operations, Operator::Div, [x, y], a / b);
+            if cancels {
+                let product = operate(operations, Operator::Mul, [term, y], a / b * b);
+                term = operate(operations, Operator::Sub, [product, x], a / b * b - a);
+            }
+            let Term::Node(of) = term else { return Ok(()) };
+            for operator in [Operator::Neg, Operator::Abs] {
+                let Some(short) = operations.sign_of_near(operator, of, AT) else {
+                    prop_assert!(cancels);
+                    continue;
+                };
+                let Term::Node(long) = operations.change_sign(operator, term, AT, Mode::default()) else { continue };
+                let [short, long] = [short, long].map(|node| operations.nodes.of(node));
+                prop_assert_eq!(short.bits(), long.bits());
+                prop_assert_eq!(short.ulps(), long.ulps());
+                prop_assert_eq!(short.kept, long.kept);
+                prop_assert_eq!((short.operator, short.slots, short.args), (long.operator, long.slots, long.args));
+                prop_assert_eq!(short.near.offset.by, long.near.offset.by);
+                prop_assert!(short.near.offset.err <= long.near.offset.err);
+            }
+        }
+    }
+}
