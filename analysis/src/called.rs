@@ -206,7 +206,7 @@ fn distance(real: Pair, native: f64) -> Option<Offset> {
     // What is exact stays exact, and a zero has a sign.
     let is_kept = lost <= real.err || real.err > 0.0;
     let is_other_zero = native == 0.0 && native.to_bits() != real.hi.to_bits();
-    (is_kept && !is_other_zero).then(|| Offset { by, err: (real.err + lost) * SLACK })
+    (is_kept && !is_other_zero).then_some(Offset { by, err: (real.err + lost) * SLACK })
 }
 
 /// Are the native arguments the doubles next to the real ones?
