@@ -11,7 +11,7 @@ use fpgrind_ir::{BitOp, Operator, Type};
 
 /// What a mask does to a float.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Effect {
+pub enum Effect {
     Keep,
     Negate,
     Magnitude,
@@ -127,7 +127,8 @@ impl<R: Real> Changes<'_, R> {
 }
 
 /// What the operation does to the float that is its argument number `float`, the other being `other`.
-fn effect(op: BitOp, float: usize, other: u128, ty: Type) -> Effect {
+#[inline(always)]
+pub fn effect(op: BitOp, float: usize, other: u128, ty: Type) -> Effect {
     let ones = all_ones(ty);
     let sign = ones ^ ones >> 1;
     // andnot complements its first argument: a float there is lost, a mask there is an `and` mask complemented.
@@ -150,6 +151,7 @@ fn effect(op: BitOp, float: usize, other: u128, ty: Type) -> Effect {
     }
 }
 
+#[inline(always)]
 fn all_ones(ty: Type) -> u128 {
     mask(u128::MAX, ty.bytes())
 }

@@ -3,17 +3,17 @@
 //! The common case is a function of doubles or singles of which nothing has gone wrong: for it, this does what [`Operations::operate`] does,
 //! without asking what cannot be.
 
-use crate::dd::DoubleDouble;
 use crate::error;
 use crate::format;
 use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::mode::{Mode, Target};
+use crate::node::{INLINE, Node};
 use crate::number::Number;
-use crate::offset::Near;
+use crate::offset::{Near, Offset};
 use crate::operation::{Operations, Request, each, in_reals, is_exact};
-use crate::pair::Pair;
-use crate::real::Real;
+use crate::pair::{Pair, SLACK, U, two_sum};
+use crate::real::{Function, Real};
 use crate::site::SiteKey;
 use crate::trace::{Handle, Made, Slot, Term};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
@@ -91,64 +91,72 @@ impl<R: Real> Operations<R> {
         Ok(Term::Node(node))
     }
 
-    /// The same of doubles, rounded to nearest, if all are two doubles beside the native value, and the call is fine.
-    pub fn call_of_doubles(
+    /// The same of doubles, rounded to nearest, if all are near to the native values, and the call is fine.
+    #[inline(always)]
+    pub fn call_of_doubles<const N: usize>(
         &mut self,
         operator: Operator,
-        args: &[Term],
+        args: [&Term; N],
         native: u64,
         (at, site): (LocationId, usize),
     ) -> Option<Handle> {
-        let target = const { Target::nearest(Type::F64) };
-        let (mut slots, mut words) = ([Slot::NONE; MAX_ARITY], [0; MAX_ARITY]);
-        let (mut values, mut pairs, mut rounded) = ([0.0; 2], [Pair::double(0.0); 2], [0.0; 2]);
+        let (mut slots, mut words) = ([Slot::NONE; INLINE], [0; INLINE]);
+        let (mut values, mut pairs) = ([0.0; 2], [Pair::double(0.0); N]);
         let mut influences = Influences::NONE;
-        for (number, arg) in args.iter().enumerate().take(2) {
-            let pair;
-            (values[number], pair, (slots[number], words[number])) = match arg {
+        for (number, arg) in args.into_iter().enumerate().take(2) {
+            let (near, kept) = match arg {
                 Term::Leaf(leaf) if leaf.ty == Type::F64 => {
                     let bits = leaf.bits() as u64;
-                    let value = f64::from_bits(bits);
-                    (value, Pair::double(value), (Slot::leaf(Type::F64, leaf.constant), bits))
+                    let near = Near { native: f64::from_bits(bits), offset: Offset::NONE };
+                    (near, (Slot::leaf(Type::F64, leaf.constant), bits))
                 }
                 Term::Node(handle) if self.nodes[*handle].ty == Type::F64 && self.nodes[*handle].is_plain() => {
                     let node = &self.nodes[*handle];
-                    let Near { native: value, offset } = node.near;
                     influences = self.sets.union(influences, node.influences);
-                    (value, offset.pair(value), handle.as_arg())
+                    (node.near, handle.as_arg())
                 }
                 _ => return None,
             };
-            (pairs[number], rounded[number]) = (pair, pair.hi);
+            (values[number], pairs[number]) = (near.native, near.offset.pair(near.native));
+            (slots[number], words[number]) = kept;
         }
-        let pairs = &pairs[..args.len()];
-        let pair = R::function(operator, pairs)?;
-        let ulps = error::ulps_of_doubles(native, pair.hi.to_bits());
-        let doubt = DoubleDouble::from(pair).doubt(target);
-        let (most, local) = match values == rounded {
-            true => (ulps, Some(ulps)),
-            false => {
-                let sway = R::sway_of_pairs(operator, pairs, &rounded[..args.len()], pair, target)?;
-                // Of one that goes wrong at times, it is told now and then how wrong it was when it was not.
-                let is_told = self.sites.is_due(site) && self.sites.is_candidate(site);
-                let right = rounded.map(Pair::double);
-                let exactly = if is_told { Some(R::function(operator, &right[..args.len()])?) } else { None };
-                let local = |exactly: Pair| error::ulps_of_doubles(exactly.hi.to_bits(), pair.hi.to_bits());
-                (sway, exactly.map(local))
+        let Function { value, sway } = R::function(operator, &pairs)?;
+        let native_value = f64::from_bits(native);
+        let distance = distance(value, native_value)?;
+        // Which of the two counts, hangs on whether the arguments are right: the CPU could not foresee that, and mostly both are little.
+        let most = value.hi.abs() * self.little();
+        let (is_near, is_steady) = (distance.by.abs() + distance.err <= most, sway + distance.err <= most);
+        if !(is_near && is_steady) {
+            let is_fine = if are_right(&values, &pairs) { is_near } else { is_steady };
+            let is_plausible = distance.by.abs() <= value.hi.abs() * (FAR as f64 * U / 2.0);
+            if !is_fine || !is_plausible {
+                return None;
             }
-        };
-        if ulps >= FAR || self.is_error(most.saturating_add(doubt)) {
-            return None;
         }
+        // Of one that goes wrong at times, it is told now and then how wrong it was when it was not.
+        let is_told = self.sites.is_due(site) && self.sites.is_candidate(site);
+        let local = if is_told { Some(local_error::<R>(operator, &values, &pairs, native, value)?) } else { None };
         self.count += 1;
-        let real = R::of_pair(pair, self.precision());
-        let made = Made { operator, at, influences, bits: native as u128, real, target, ulps };
-        let node = self.nodes.make_of(made, slots, words);
-        if self.is_error(ulps) {
+        let node = self.nodes.make_near(Node {
+            near: Near { native: native_value, offset: distance },
+            influences,
+            at,
+            args: words,
+            slots,
+            ..Node::of_kind(operator, Type::F64)
+        });
+        if !is_near && self.is_error(error::ulps_of_doubles(native, value.hi.to_bits())) {
             self.strays.note(Type::F64, native as u128, node);
         }
         self.sites.observe_fine(site, node, values, local, &self.nodes);
         Some(node)
+    }
+
+    /// The part of a result that it may be wrong by, or in doubt, and be fine: fewer floats than are tolerated, because each of a distance, a doubt and
+    /// what a result moves may be rounded to one more, or two.
+    #[inline(always)]
+    fn little(&self) -> f64 {
+        self.tolerated.saturating_sub(6).min(FAR / 2) as f64 * U
     }
 
     /// Could a library function that means this operation have returned this?
@@ -187,4 +195,32 @@ impl<R: Real> Operations<R> {
         let sway = R::sway(operator, &self.reals(args)[..args.len()], &rounded[..args.len()], real, target);
         sway.is_some_and(|ulps| !self.is_error(ulps.saturating_add(doubt)))
     }
+}
+
+/// How far the real is from the native value, if it is well kept so.
+#[inline(always)]
+fn distance(real: Pair, native: f64) -> Option<Offset> {
+    let (above, lost) = two_sum(real.hi, -native);
+    let (by, lost_too) = two_sum(above, real.lo);
+    let lost = lost.abs() + lost_too.abs();
+    // What is exact stays exact, and a zero has a sign.
+    let is_kept = lost <= real.err || real.err > 0.0;
+    let is_other_zero = native == 0.0 && native.to_bits() != real.hi.to_bits();
+    (is_kept && !is_other_zero).then_some(Offset { by, err: (real.err + lost) * SLACK })
+}
+
+/// Are the native arguments the doubles next to the real ones?
+fn are_right(values: &[f64; 2], pairs: &[Pair]) -> bool {
+    values.iter().zip(pairs).all(|(value, pair)| *value == pair.hi)
+}
+
+/// How many floats a function of doubles is wrong by if its arguments are right.
+#[cold]
+fn local_error<R: Real>(operator: Operator, values: &[f64; 2], pairs: &[Pair], native: u64, real: Pair) -> Option<u64> {
+    let mut exactly = native;
+    if !are_right(values, pairs) {
+        let rounded: SmallVec<[Pair; 2]> = pairs.iter().map(|pair| Pair::double(pair.hi)).collect();
+        exactly = R::function(operator, &rounded)?.value.hi.to_bits();
+    }
+    Some(error::ulps_of_doubles(exactly, real.hi.to_bits()))
 }

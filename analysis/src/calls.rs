@@ -11,7 +11,7 @@ use crate::registers::Registers;
 use crate::run::Running;
 use crate::shadow::{Part, Value};
 use crate::site::SiteKey;
-use crate::trace::{Leaf, Term};
+use crate::trace::{Handle, Leaf, Term};
 use fpgrind_ir::{Operator, Place, Reg, Type};
 use smallvec::SmallVec;
 
@@ -118,26 +118,35 @@ impl<R: Real> Running<'_, R> {
 
     #[inline(always)]
     pub fn leave(&mut self, result: &Return, record: &[u8]) {
-        let Return { operator, ref of, slot, last, .. } = *result;
-        let native = u64::from_le_bytes(logged(record, slot as usize));
-        let value = match self.result_of_doubles(operator, of, native) {
-            Some(part) => {
-                if last {
+        let native = u64::from_le_bytes(logged(record, result.slot as usize));
+        // Each has code of its own.
+        let quickly = match result.of[..] {
+            [x] => self.result_of_doubles(result, [x], native),
+            [x, y] => self.result_of_doubles(result, [x, y], native),
+            _ => None,
+        };
+        let [part, next] = match quickly {
+            Some(node) => {
+                if result.last {
                     self.thread.call.close();
                 }
-                Value { bits: native.into(), parts: [part, Part::None, Part::None, Part::None] }
+                [Part::Shadow(node), Part::None]
             }
-            None => self.result(operator, of, native.into(), Type::F64, last),
+            None => {
+                let value = self.result(result.operator, &result.of, native.into(), Type::F64, result.last);
+                [value.parts[0], value.parts[1]]
+            }
         };
         match result.to {
             To::Register(first) => {
-                self.thread.registers.parts()[first..first + 2].copy_from_slice(&value.parts[..2]);
+                let parts = self.thread.registers.parts();
+                (parts[first], parts[first + 1]) = (part, next);
             }
             To::Memory(slot, disp) => {
                 let address = u64::from_le_bytes(logged(record, slot as usize)).wrapping_add(disp);
                 let memory = &mut self.process.memory;
-                let is_shadow = matches!(value.parts[0], Part::Shadow(_));
-                if !is_shadow || !memory.store_double(address, value.parts[0]) {
+                if !matches!(part, Part::Shadow(_)) || !memory.store_double(address, part) {
+                    let value = Value { bits: native.into(), parts: [part, next, Part::None, Part::None] };
                     memory.store(address, Type::F64, &value, &self.books.operations.nodes);
                 }
             }
@@ -146,21 +155,20 @@ impl<R: Real> Running<'_, R> {
 
     /// If nothing sets the call apart.
     #[inline(always)]
-    fn result_of_doubles(&mut self, operator: Operator, of: &[u8], native: u64) -> Option<Part> {
+    fn result_of_doubles<const N: usize>(&mut self, result: &Return, of: [u8; N], native: u64) -> Option<Handle> {
         let Running { thread, process, books } = self;
-        let call = &thread.call;
+        let (call, operator) = (&thread.call, result.operator);
         if !call.is_open || !thread.mode.is_plain() {
             return None;
         }
-        let mut args = [Term::Leaf(Leaf::new(Type::F64, 0, false)); 2];
+        let mut args = [call.args.first()?; N];
         for (arg, number) in args.iter_mut().zip(of) {
-            *arg = *call.args.get(*number as usize)?;
+            *arg = call.args.get(number as usize)?;
         }
-        let args = args.get(..of.len())?;
         let Caller { at, site } = process.callers.get(call.pc, operator, || {
             let at = books.locations.number(process.mappings.instruction(call.pc));
             Caller { at, site: books.operations.sites.number(SiteKey { at, operator, ty: Type::F64 }) }
         });
-        books.operations.call_of_doubles(operator, args, native, (at, site)).map(Part::Shadow)
+        books.operations.call_of_doubles(operator, args, native, (at, site))
     }
 }

@@ -11,7 +11,7 @@ use crate::mpfr::Mpfr;
 use crate::number::Number;
 use crate::offset::{DISTANCE, Near, Offset};
 use crate::pair::{LITTLE, Pair, SLACK, U, is_safe, two_sum};
-use crate::real::Real;
+use crate::real::{Function, Real};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -62,6 +62,29 @@ impl DoubleDouble {
     fn negated(&self) -> DoubleDouble {
         let big = self.big.as_ref().map(|big| Box::new(Mpfr::apply(Operator::Neg, &[big])));
         DoubleDouble { hi: -self.hi, lo: -self.lo, err: self.err, big }
+    }
+
+    /// The integer next to it in that direction, if the first double tells which that is, because the number is nearer to it than to where another
+    /// integer begins.
+    fn plain_integer(&self, direction: Direction) -> Option<i128> {
+        const MANY: f64 = (1u64 << 50) as f64;
+        let nearest = self.hi.round_ties_even();
+        let (away, far) = ((self.hi - nearest).abs(), (self.lo.abs() + self.err) * SLACK);
+        let room = if direction == Direction::Nearest { (0.5 - away) * (1.0 - LITTLE) } else { away };
+        let is_sure = self.big.is_none() && self.hi.abs() < MANY && far < room;
+        let integer = match direction {
+            Direction::Nearest => nearest,
+            Direction::Down => self.hi.floor(),
+            Direction::Up => self.hi.ceil(),
+            Direction::Zero => self.hi.trunc(),
+        };
+        is_sure.then_some(integer as i128)
+    }
+
+    /// A function that libraries have, if it is within reach. (Not where it is asked for: it is long.)
+    #[inline(never)]
+    fn function_of(operator: Operator, args: &[&DoubleDouble]) -> Option<DoubleDouble> {
+        Some(functions::apply(operator, &pairs(args))?.value.into())
     }
 
     /// By MPFR: exactly on what is known of the arguments; that they may be wrong is seen from what comes out when they are.
@@ -189,7 +212,7 @@ impl Real for DoubleDouble {
                 (Operator::Add | Operator::Sub | Operator::Mul | Operator::Div | Operator::Sqrt | Operator::Fma, _) => {
                     Pair::compute(operator, &pairs(args)).map(DoubleDouble::from)
                 }
-                _ => functions::apply(operator, &pairs(args)).map(DoubleDouble::from),
+                _ => DoubleDouble::function_of(operator, args),
             };
             // The rest is MPFR's affair: NaN, the infinities, what is near the ends of the doubles.
             if let Some(done) = done {
@@ -224,7 +247,7 @@ impl Real for DoubleDouble {
     }
 
     fn to_integer(&self, direction: Direction) -> Option<i128> {
-        self.to_mpfr(FUNCTION_PRECISION).to_integer(direction)
+        self.plain_integer(direction).or_else(|| self.to_mpfr(FUNCTION_PRECISION).to_integer(direction))
     }
 
     #[inline]
@@ -274,13 +297,8 @@ impl Real for DoubleDouble {
     }
 
     #[inline(always)]
-    fn function(operator: Operator, args: &[Pair]) -> Option<Pair> {
+    fn function(operator: Operator, args: &[Pair]) -> Option<Function> {
         functions::apply(operator, args)
-    }
-
-    #[inline(always)]
-    fn sway_of_pairs(operator: Operator, args: &[Pair], others: &[f64], result: Pair, to: Target) -> Option<u64> {
-        functions::sway(operator, args, others, result, to)
     }
 
     fn differs_for_sure(&self, other: &DoubleDouble) -> bool {
@@ -292,8 +310,11 @@ impl Real for DoubleDouble {
     }
 
     fn integer_is_settled(&self, direction: Direction) -> bool {
-        let [least, greatest] = self.ends().map(|end| end.to_integer(direction));
-        self.is_exact() || self.err < f64::INFINITY && least == greatest
+        let is_between = || {
+            let [least, greatest] = self.ends().map(|end| end.to_integer(direction));
+            self.err < f64::INFINITY && least == greatest
+        };
+        self.is_exact() || self.plain_integer(direction).is_some() || is_between()
     }
 
     fn extreme(&self, most: bool, precision: u32) -> Mpfr {

@@ -89,6 +89,24 @@ proptest! {
         }
     }
 
+    /// Where the doubles say which integer is next to a number, it is that of all that the number may be.
+    #[test]
+    fn integers_are_those_of_the_truth(whole in -40i64..40, part in prop_oneof![Just(0.0f64), Just(0.5), -1.0..1.0],
+        rest in prop_oneof![Just(0.0f64), -0.5..0.5], doubt in prop_oneof![Just(0.0f64), 0.0..1.0], scale in 0i32..110) {
+        let hi = whole as f64 + part;
+        let err = doubt * f64::exp2(-(scale as f64));
+        let (hi, lo) = two_sum(hi, rest * f64::EPSILON * hi);
+        let value = DoubleDouble::new(hi, lo, err);
+        for direction in [Direction::Nearest, Direction::Down, Direction::Up, Direction::Zero] {
+            if let Some(integer) = value.plain_integer(direction) {
+                for by in [-err, 0.0, err] {
+                    let truth = Mpfr::apply(Operator::Add, &[&exact(&value), &Mpfr::exactly(PRECISION, by)]);
+                    prop_assert_eq!(truth.to_integer(direction), Some(integer), "{:?} {:?}", value, direction);
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_is_said_to_differ_compares_as_the_truth(a in doubles(), b in doubles(), c in doubles()) {
         prop_assume!(a.is_finite() && b.is_finite() && c.is_finite());

@@ -1,8 +1,10 @@
 //! Runs a block's shadow program on one record.
 
 use crate::bitwise;
+use crate::calls::{Entry, Return};
 use crate::consume::Books;
-use crate::lanes::{Address, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
+use crate::error;
+use crate::lanes::{Address, Compare, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
 use crate::plain;
 use crate::program::Program;
 use crate::real::Real;
@@ -122,6 +124,9 @@ impl<R: Real> Running<'_, R> {
             Instr::Doubles(plain) => self.plain::<f64>(plain, lanes),
             Instr::Singles(plain) => self.plain::<f32>(plain, lanes),
             Instr::Logic(logic) => {
+                if self.sign_of_double(logic, lanes) {
+                    return;
+                }
                 let Books { operations, totals, .. } = &mut *self.books;
                 let args = logic.args.each_ref().map(|granules| assemble(granules, lanes, &operations.nodes));
                 let (mode, lost) = (self.thread.mode, &mut totals.lost_shadows);
@@ -130,9 +135,11 @@ impl<R: Real> Running<'_, R> {
                 take_apart(&value, logic.wanted, &mut lanes[logic.to as usize..]);
             }
             Instr::Compare(compare) => {
-                let nodes = &self.books.operations.nodes;
-                let terms = compare.args.map(|lane| plain::term(&lanes[lane as usize], compare.ty, nodes));
-                self.branch(compare.spot, compare.cond, compare.ty, terms);
+                if !self.compare_leaves(compare, lanes) {
+                    let nodes = &self.books.operations.nodes;
+                    let terms = compare.args.map(|lane| plain::term(&lanes[lane as usize], compare.ty, nodes));
+                    self.branch(compare.spot, compare.cond, compare.ty, terms);
+                }
             }
             Instr::Double(lane) => lanes[*lane as usize].prepare::<f64, R>(&self.books.operations.nodes),
             Instr::Single(lane) => lanes[*lane as usize].prepare::<f32, R>(&self.books.operations.nodes),
@@ -220,9 +227,19 @@ impl<R: Real> Running<'_, R> {
         ) {
             running.execute(instr, program, record, lanes);
         }
+        #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+        fn enter<R: Real>(running: &mut Running<'_, R>, entry: &Entry, record: &[u8]) {
+            running.enter(entry, record);
+        }
+        #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+        fn leave<R: Real>(running: &mut Running<'_, R>, result: &Return, record: &[u8]) {
+            running.leave(result, record);
+        }
         // SAFETY: there is no compiled code where the CPU does not have it.
         unsafe {
             match instr {
+                Instr::Enter(entry) => enter(self, entry, record),
+                Instr::Leave(result) => leave(self, result, record),
                 // Most come here because they lose digits.
                 Instr::Doubles(plain) => doubles(self, plain, lanes),
                 Instr::Singles(plain) => singles(self, plain, lanes),
@@ -263,6 +280,19 @@ impl<R: Real> Running<'_, R> {
         let lane = &mut lanes[plain.to as usize];
         lane.set(value.bits as u64, value.parts[0], false);
         lane.prepare::<F, R>(&self.books.operations.nodes);
+    }
+
+    /// If neither float has a history, there is nothing to it but that it is counted.
+    #[inline(always)]
+    fn compare_leaves(&mut self, compare: &Compare, lanes: &[Lane]) -> bool {
+        let [a, b] = compare.args.map(|lane| &lanes[lane as usize]);
+        let is_node = |lane: &Lane| matches!(lane.part, Part::Shadow(_));
+        let is_nan = |lane: &Lane| error::is_nan(compare.ty, lane.bits as u128);
+        if is_node(a) || is_node(b) || is_nan(a) || is_nan(b) {
+            return false;
+        }
+        self.books.spots.execute(compare.spot);
+        true
     }
 
     /// The common case: a double that is an argument.
@@ -376,7 +406,7 @@ fn take_apart(value: &Value, mask: u8, lanes: &mut [Lane]) {
 }
 
 #[inline(always)]
-fn granule_of<R>(granule: &Granule, lanes: &[Lane], nodes: &Nodes<R>) -> (u32, Part) {
+pub fn granule_of<R>(granule: &Granule, lanes: &[Lane], nodes: &Nodes<R>) -> (u32, Part) {
     let lane = &lanes[granule.lane as usize];
     match granule.upper {
         true => ((lane.bits >> 32) as u32, Part::None),

@@ -61,6 +61,7 @@ mod run;
 mod sampling;
 mod settle;
 mod shadow;
+mod signs;
 mod site;
 mod spots;
 mod trace;

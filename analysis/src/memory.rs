@@ -119,7 +119,9 @@ impl Memory {
             return None;
         }
         let Some(page) = self.pages.get(number).filter(|page| page.is_used) else { return Some(&[]) };
-        (!page.has_offsets).then(|| &page.parts[slots])
+        // What text was cleared with may begin anywhere; it is seldom what is loaded.
+        let is_simple = !page.has_offsets || page.offsets[slots.clone()].iter().all(|offset| *offset == 0);
+        is_simple.then(|| &page.parts[slots])
     }
 
     /// Two bytes are written, whose shadow is this.

@@ -36,6 +36,13 @@ impl<'a, R: Real> Operand<'a, R> {
     }
 }
 
+/// What a function of pairs comes to.
+pub struct Function {
+    pub value: Pair,
+    /// How far it moves, at most, if the arguments are the doubles next to them instead: without end, if that is not known.
+    pub sway: f64,
+}
+
 pub trait Real: Clone + 'static {
     /// Zero, with so many bits of significand where that is a choice.
     fn zero(precision: u32) -> Self;
@@ -85,11 +92,8 @@ pub trait Real: Clone + 'static {
     fn sway(_operator: Operator, _args: &[&Self], _others: &[f64], _result: &Self, _to: Target) -> Option<u64> {
         None
     }
-    /// A function that libraries have, of numbers that are two doubles each, if there is a short way to it; and the same as above of these.
-    fn function(_operator: Operator, _args: &[Pair]) -> Option<Pair> {
-        None
-    }
-    fn sway_of_pairs(_operator: Operator, _args: &[Pair], _others: &[f64], _of: Pair, _to: Target) -> Option<u64> {
+    /// A function that libraries have, of numbers that are two doubles each, if there is a short way to it.
+    fn function(_operator: Operator, _args: &[Pair]) -> Option<Function> {
         None
     }
     /// Is there no doubt how the two compare?

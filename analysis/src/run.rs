@@ -406,6 +406,7 @@ impl<R: Real> Running<'_, R> {
         spots.visit(spot, visit, &mut operations.sets, &operations.nodes);
     }
 
+    #[inline(always)]
     pub fn branch(&mut self, spot: usize, cond: Cond, ty: Type, [a, b]: [Term; 2]) {
         // A NaN sets the flag of equality as well; the test for parity beside this one has decided then.
         let bits = |term: Term| self.books.operations.nodes.bits(term);
@@ -416,6 +417,7 @@ impl<R: Real> Running<'_, R> {
     }
 
     /// A decision on a comparison: which way it went natively.
+    #[inline(never)]
     fn decide(&mut self, spot: usize, ty: Type, [a, b]: [Term; 2], holds: impl Fn(Outcome) -> bool) -> bool {
         let Books { operations, spots, .. } = &mut *self.books;
         let [left, right] = [a, b].map(|term| operations.nodes.bits(term));

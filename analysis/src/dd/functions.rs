@@ -19,7 +19,9 @@ mod tables;
 mod twofold;
 
 use crate::pair::{Pair, SLACK, U, is_safe};
+use crate::real::Function;
 use fpgrind_ir::Operator;
+use spread::Spread;
 pub use spread::{grown, sway};
 use tables::TABLES;
 use twofold::Twofold;
@@ -34,26 +36,33 @@ struct Approximation {
 
 /// The function, if it is one of these and the arguments are within reach.
 #[inline(always)]
-pub fn apply(operator: Operator, args: &[Pair]) -> Option<Pair> {
-    // SAFETY: the machine has FMA.
-    if is_x86_feature_detected!("fma") { unsafe { apply_with_fma(operator, args) } } else { None }
-}
-
-#[target_feature(enable = "fma")]
-fn apply_with_fma(operator: Operator, args: &[Pair]) -> Option<Pair> {
-    if let Some(exact) = exactly(operator, args) {
-        return Some(exact);
+pub fn apply(operator: Operator, args: &[Pair]) -> Option<Function> {
+    if !is_x86_feature_detected!("fma") {
+        return None;
     }
-    let Approximation { value, err } = approximately(operator, args)?;
+    if let Some(value) = exactly(operator, args) {
+        return Some(Function { value, sway: 0.0 });
+    }
+    // NaN, infinities, zeros and numbers near the ends of the doubles are none of ours.
+    if !args.iter().all(|arg| is_safe(arg.hi)) {
+        return None;
+    }
+    // By value: two doubles that were just written to memory cannot be read as one piece.
+    let of = |arg: Pair| Twofold { hi: arg.hi, lo: arg.lo };
+    // SAFETY: the machine has FMA.
+    let Approximation { value, err } = unsafe {
+        match *args {
+            [x] => of_one(operator, of(x)),
+            [x, y] => of_two(operator, of(x), of(y)),
+            _ => None,
+        }
+    }?;
     let is_near = err <= value.hi.abs() * TOO_FAR;
     if !is_safe(value.hi) || !is_near || may_be_short(value, err) {
         return None;
     }
-    let mut result = Pair::new(value.hi, value.lo, err * SLACK);
-    if args.iter().any(|arg| arg.err != 0.0) {
-        result.err = spread::with_doubts(operator, args, result.hi, result.err);
-    }
-    Some(result)
+    let Spread { doubt, sway } = spread::of_args(operator, args, value.hi);
+    Some(Function { value: Pair::new(value.hi, value.lo, (err * SLACK + doubt) * SLACK), sway })
 }
 
 /// MPFR does better than that: 2^-80.
@@ -95,51 +104,40 @@ fn exactly(operator: Operator, args: &[Pair]) -> Option<Pair> {
     Some(Pair::double(value))
 }
 
-#[inline]
 #[target_feature(enable = "fma")]
-fn approximately(operator: Operator, args: &[Pair]) -> Option<Approximation> {
-    // NaN, infinities, zeros and numbers near the ends of the doubles are none of ours.
-    if !args.iter().all(|arg| is_safe(arg.hi)) {
-        return None;
+fn of_one(operator: Operator, x: Twofold) -> Option<Approximation> {
+    match operator {
+        Operator::Exp => exponential::exp(x),
+        Operator::Exp2 => exponential::exp2(x),
+        Operator::Expm1 => exponential::expm1(x),
+        Operator::Sinh => exponential::sinh(x),
+        Operator::Cosh => exponential::cosh(x),
+        Operator::Tanh => exponential::tanh(x),
+        Operator::Log if x.hi > 0.0 => Some(logarithm::log(x)),
+        Operator::Log2 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log2_e)),
+        Operator::Log10 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log10_e)),
+        Operator::Log1p => logarithm::log1p(x),
+        Operator::Exp10 => exponential::exp10(x),
+        Operator::Asinh => logarithm::asinh(x),
+        Operator::Acosh => logarithm::acosh(x),
+        Operator::Atanh => logarithm::atanh(x),
+        Operator::Sin => circular::sin(x),
+        Operator::Cos => circular::cos(x),
+        Operator::Tan => circular::tan(x),
+        Operator::Atan => Some(arc::atan(x)),
+        Operator::Asin => arc::asin(x),
+        Operator::Acos => arc::acos(x),
+        Operator::Cbrt => power::cbrt(x),
+        _ => None,
     }
-    let of = |arg: Pair| Twofold { hi: arg.hi, lo: arg.lo };
-    match *args {
-        [x] => {
-            let x = of(x);
-            match operator {
-                Operator::Exp => exponential::exp(x),
-                Operator::Exp2 => exponential::exp2(x),
-                Operator::Expm1 => exponential::expm1(x),
-                Operator::Sinh => exponential::sinh(x),
-                Operator::Cosh => exponential::cosh(x),
-                Operator::Tanh => exponential::tanh(x),
-                Operator::Log if x.hi > 0.0 => Some(logarithm::log(x)),
-                Operator::Log2 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log2_e)),
-                Operator::Log10 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log10_e)),
-                Operator::Log1p => logarithm::log1p(x),
-                Operator::Exp10 => exponential::exp10(x),
-                Operator::Asinh => logarithm::asinh(x),
-                Operator::Acosh => logarithm::acosh(x),
-                Operator::Atanh => logarithm::atanh(x),
-                Operator::Sin => circular::sin(x),
-                Operator::Cos => circular::cos(x),
-                Operator::Tan => circular::tan(x),
-                Operator::Atan => Some(arc::atan(x)),
-                Operator::Asin => arc::asin(x),
-                Operator::Acos => arc::acos(x),
-                Operator::Cbrt => power::cbrt(x),
-                _ => None,
-            }
-        }
-        [x, y] => {
-            let (x, y) = (of(x), of(y));
-            match operator {
-                Operator::Pow => power::pow(x, y),
-                Operator::Atan2 => Some(arc::atan2(x, y)),
-                Operator::Hypot => power::hypot(x, y),
-                _ => None,
-            }
-        }
+}
+
+#[target_feature(enable = "fma")]
+fn of_two(operator: Operator, x: Twofold, y: Twofold) -> Option<Approximation> {
+    match operator {
+        Operator::Pow => power::pow(x, y),
+        Operator::Atan2 => Some(arc::atan2(x, y)),
+        Operator::Hypot => power::hypot(x, y),
         _ => None,
     }
 }

@@ -50,31 +50,43 @@ pub fn grown(operator: Operator, args: &[Pair], number: usize, result: f64, chan
     })
 }
 
-/// The bound of a result that has one already, if the arguments have theirs. Without end, if that may be anything.
-#[inline(always)]
-pub fn with_doubts(operator: Operator, args: &[Pair], result: f64, err: f64) -> f64 {
-    let of_args = all(operator, args, result, |number| args[number].err).unwrap_or(f64::INFINITY);
-    (err + of_args) * SLACK
+/// How far a result may move, at most: without end, if that is not known.
+pub struct Spread {
+    /// By the doubts of the arguments.
+    pub doubt: f64,
+    /// If the arguments are the doubles next to them instead.
+    pub sway: f64,
 }
 
-/// What these changes of the arguments do to the result, at most; nothing if that is not known, as for changes that are not small.
+/// By how much that is for each argument is found once, for both: small changes do as much as they are large.
 #[inline(always)]
-fn all(operator: Operator, args: &[Pair], result: f64, change: impl Fn(usize) -> f64) -> Option<f64> {
-    let mut sum = 0.0;
+pub fn of_args(operator: Operator, args: &[Pair], result: f64) -> Spread {
+    let (mut doubt, mut sway) = (0.0, 0.0);
     for (number, arg) in args.iter().enumerate() {
-        let change = change(number);
+        let change = (arg.lo.abs() + arg.err) * SLACK;
         if change == 0.0 {
             continue;
         }
-        let grown = grown(operator, args, number, result, change)? * MORE + f64::from_bits(8);
-        let is_small = change <= arg.hi.abs() * LITTLE && grown <= result.abs() * LITTLE;
-        // Of a negative number there are powers at the integers only.
-        if !is_small || operator == Operator::Pow && number == 1 && args[0].hi < 0.0 {
-            return None;
+        let moved = moved(operator, args, number, result, change);
+        sway += moved.unwrap_or(f64::INFINITY);
+        if arg.err != 0.0 {
+            doubt += match moved {
+                Some(moved) => moved * (arg.err / change) + f64::from_bits(8),
+                None => self::moved(operator, args, number, result, arg.err).unwrap_or(f64::INFINITY),
+            };
         }
-        sum += grown;
     }
-    Some(sum)
+    Spread { doubt, sway }
+}
+
+/// What a change of an argument does to the result, at most; nothing if that is not known, as for changes that are not small.
+#[inline(always)]
+fn moved(operator: Operator, args: &[Pair], number: usize, result: f64, change: f64) -> Option<f64> {
+    let grown = grown(operator, args, number, result, change)? * MORE + f64::from_bits(8);
+    let is_small = change <= args[number].hi.abs() * LITTLE && grown <= result.abs() * LITTLE;
+    // Of a negative number there are powers at the integers only.
+    let is_known = is_small && !(operator == Operator::Pow && number == 1 && args[0].hi < 0.0);
+    is_known.then_some(grown)
 }
 
 /// How many floats the result may move, at most, if these are its arguments instead.
@@ -82,13 +94,15 @@ pub fn sway(operator: Operator, args: &[Pair], others: &[f64], result: Pair, to:
     if result.hi == 0.0 {
         return None;
     }
-    let change = |number: usize| {
-        let arg = args[number];
-        (((arg.hi - others[number]) + arg.lo).abs() + arg.err) * SLACK
-    };
-    let moved = all(operator, args, result.hi, change)?;
+    let mut sum = 0.0;
+    for (number, (arg, other)) in args.iter().zip(others).enumerate() {
+        let change = (((arg.hi - other) + arg.lo).abs() + arg.err) * SLACK;
+        if change != 0.0 {
+            sum += moved(operator, args, number, result.hi, change)?;
+        }
+    }
     // The distance of floats at the number's size, or a little less.
     let ulp = result.hi.abs() * f64::from_bits(((1023 - to.digits as i32) as u64) << 52);
     // Either may be rounded away from the other.
-    Some((moved / ulp) as u64 + 2)
+    Some((sum / ulp) as u64 + 2)
 }

@@ -98,8 +98,16 @@ fn pairs(of: &[DoubleDouble]) -> Vec<Pair> {
 
 fn check(operator: Operator, args: &[Made]) -> Result<Option<DoubleDouble>, TestCaseError> {
     let (ours, truths): (Vec<DoubleDouble>, Vec<Mpfr>) = args.iter().map(|arg| make(*arg)).unzip();
-    let Some(result) = apply(operator, &pairs(&ours)).map(DoubleDouble::from) else { return Ok(None) };
+    let Some(Function { value, sway }) = apply(operator, &pairs(&ours)) else { return Ok(None) };
+    let result = DoubleDouble::from(value);
     let truth = Mpfr::apply(operator, &truths.iter().collect::<Vec<_>>());
+    let rounded: Vec<Mpfr> = ours.iter().map(|arg| Mpfr::exactly(PRECISION, arg.hi)).collect();
+    let of_rounded = Mpfr::apply(operator, &rounded.iter().collect::<Vec<_>>());
+    prop_assert!(
+        is_within_bound(&DoubleDouble::new(value.hi, value.lo, value.err + sway), &of_rounded),
+        "{} of {ours:?}: {sway}",
+        operator.name()
+    );
     prop_assert!(
         is_within_bound(&result, &truth),
         "{} of {ours:?} is {result:?}, not {} + {}",
@@ -127,7 +135,7 @@ fn check_sway(operator: Operator, args: &[Made], ty: Type) -> Result<(), TestCas
     let (ours, truths): (Vec<DoubleDouble>, Vec<Mpfr>) = args.iter().map(|arg| make(*arg)).unzip();
     let others: Vec<Number> = ours.iter().map(|arg| Number::new(ty, arg.rounded(target))).collect();
     let ours = pairs(&ours);
-    let Some(result) = apply(operator, &ours) else { return Ok(()) };
+    let Some(Function { value: result, .. }) = apply(operator, &ours) else { return Ok(()) };
     let values: Vec<f64> = others.iter().map(|other| other.to_f64()).collect();
     let Some(sway) = sway(operator, &ours, &values, result, target) else { return Ok(()) };
     let others: Vec<Mpfr> = others.iter().map(|other| Mpfr::exactly(PRECISION, *other)).collect();
