@@ -1,7 +1,9 @@
+use super::told::name;
 use super::*;
+use crate::expr::Expr;
 use crate::influence::Influences;
 use crate::location::LocationId;
-use crate::mode::Target;
+use crate::mode::{Mode, Target};
 use crate::mpfr::Mpfr;
 use crate::trace::{Leaf, Made};
 use proptest::prelude::*;
@@ -314,8 +316,8 @@ fn as_tree(general: &Generaliser, at: usize, pairs: &mut Vec<(f64, f64)>) -> Tre
     let value = if first == second { first } else { 1e200 * (known + 1) as f64 };
     match general.positions[at].shape {
         Shape::Operation(operator, _) => {
-            let children = general.positions[at].children.clone();
-            let args: Vec<Tree> = children.iter().map(|child| as_tree(general, *child, pairs)).collect();
+            let children = general.positions[at].children();
+            let args: Vec<Tree> = children.map(|child| as_tree(general, child, pairs)).collect();
             op_with(1, operator, &args.iter().collect::<Vec<_>>(), value.to_bits().into(), Mpfr::exactly(256, value))
         }
         Shape::Number => number(value),
@@ -378,6 +380,9 @@ fn bytes(general: &Generaliser) -> usize {
     };
     size_of::<Generaliser>()
         + general.positions.capacity() * size_of::<Position>()
+        + general.seen.capacity() * size_of::<Ranges>()
+        + general.erroneous.capacity() * size_of::<Ranges>()
+        + general.terms.capacity() * size_of::<Option<Term>>()
         + general.current.capacity() * size_of::<Number>()
         + general.samples().map(numbers).sum::<usize>()
         + general.samples.capacity() * size_of::<Sample>()
