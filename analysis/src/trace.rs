@@ -531,7 +531,7 @@ impl<R: Real> Nodes<R> {
     }
 
     /// The native value, for ranges: a long double's is not exact.
-    #[inline]
+    #[inline(always)]
     pub fn value(&self, term: Term) -> f64 {
         match term {
             Term::Node(node) if self[node].kept != Kept::Beside => self[node].near.native,
