@@ -175,9 +175,13 @@ impl<R: Real> Operations<R> {
         // A double-double has fewer digits than the longest floats.
         let is_long = ty == Type::F128;
         if (!verdict.is_fine() || is_long) && real.doubt(target) > 0 {
-            let is_settled = is_long || site.is_some_and(|site| self.has_time() || self.sites.settles(site));
+            let (has_time, unsettled) = (self.has_time(), self.unsettled);
+            let is_settled = is_long || site.is_some_and(|site| has_time || self.sites.settles(site));
             if is_settled {
                 real = self.settle(in_reals, args, target).unwrap_or(real);
+            }
+            if let Some(site) = site.filter(|_| !has_time && self.unsettled > unsettled) {
+                self.sites.could_not_settle(site);
             }
             verdict = self.look(&mut done, &real, is_exact, site.is_some(), 0);
             // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.

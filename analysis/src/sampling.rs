@@ -56,6 +56,11 @@ impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
         }
         true
     }
+
+    /// The next is so many times as far away.
+    pub fn postpone(&mut self, times: u64) {
+        self.skip = self.skip.saturating_mul(times);
+    }
 }
 
 /// Looks at the executions of something of which they tell ever less: all at first, and half as many after each so many looks that told nothing new.
