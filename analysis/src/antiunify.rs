@@ -319,14 +319,7 @@ fn is_carried<R: Real>(node: Handle, root: Term, nodes: &Nodes<R>) -> bool {
 
 impl Position {
     fn new() -> Position {
-        Position {
-            shape: Shape::Variable,
-            arity: 0,
-            first: 0,
-            class: 0,
-            place: None,
-            carried: false,
-        }
+        Position { shape: Shape::Variable, arity: 0, first: 0, class: 0, place: None, carried: false }
     }
 
     #[inline(always)]

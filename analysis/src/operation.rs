@@ -17,6 +17,7 @@ use crate::number::Number;
 use crate::real::Real;
 use crate::room::Room;
 use crate::site::{SiteKey, Sites, Verdict};
+use crate::spots::Doubts;
 use crate::trace::{Args, Handle, Leaf, Made, Nodes, Term};
 use crate::{Config, RealKind};
 use fpgrind_ir::{MAX_ARITY, Operator, Outcome, Type};
@@ -357,11 +358,14 @@ impl<R: Real> Operations<R> {
         self.reals(&[term])[0].to_integer(direction)
     }
 
-    /// How two floats compare in the reals.
-    pub fn compare(&mut self, a: Term, b: Term) -> Outcome {
+    /// How two floats compare in the reals; how they seem to, if that is in doubt and there is no time to settle it.
+    pub fn compare(&mut self, a: Term, b: Term, doubts: &mut Doubts) -> Outcome {
         let [left, right, ..] = self.reals(&[a, b]);
         let (is_sure, outcome) = (left.differs_for_sure(right), left.compare(right));
-        if !is_sure && let Some(difference) = self.settle(Operator::Sub, &[a, b], Target::nearest(Type::F64)) {
+        if !is_sure
+            && (self.has_time() || doubts.is_due())
+            && let Some(difference) = self.settle(Operator::Sub, &[a, b], Target::nearest(Type::F64))
+        {
             return difference.compare(&R::zero(self.precision)).into();
         }
         outcome.into()
