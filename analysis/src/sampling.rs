@@ -87,7 +87,8 @@ impl Looks {
     #[inline(always)]
     pub fn is_due(&mut self) -> bool {
         let is_due = self.skip == 0;
-        self.skip -= !is_due as u64;
+        // (Not by `!is_due as u64`: rustc 1.95 optimises that to nothing in a loop.)
+        self.skip = self.skip.saturating_sub(1);
         is_due
     }
 
