@@ -99,18 +99,17 @@ pub struct Sites {
     room: Room,
 }
 
-/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong, then one execution of so many.
-const FREE_WRONG: u64 = 1 << 20;
+/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then one execution
+/// of so many that went wrong; and of those that went well a position for so many, or one execution of so many if that is more.
+const FREE: u64 = 1 << 20;
 const ONE_WRONG_IN: u64 = 64;
-/// So many of executions that went well, which tell of ranges only; then a position for so many, or one execution of so many if that is more.
-const FREE_FINE: u64 = 1 << 18;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
-/// After so many looks that told nothing new there are half as many. At executions that went well a long expression is looked at in full less often, down
-/// to so many times: its square is at most this. So what it may cost is spread over the run, and not spent on the beginning.
+/// After so many looks that told nothing new there are half as many. Those at executions that went well tell of ranges only: so many positions are
+/// enough, or so many looks.
 const QUIET: u64 = 1 << 15;
-const QUIET_FINE: u64 = 1 << 8;
-const QUIET_SQUARE: u64 = 1 << 21;
+const QUIET_POSITIONS: u64 = 1 << 18;
+const QUIET_FINE: u64 = 1 << 12;
 
 /// So many times as many doubts are passed over after one that could not be settled.
 const IN_VAIN: u64 = 16;
@@ -228,7 +227,7 @@ impl Sites {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
             let cost = candidate.general.size();
             let one_in = (EXECUTIONS * cost as u64).min(ONE_FINE_IN);
-            site.tally.next = site.tally.executions + 1 + candidate.fine.looked(cost, false, FREE_FINE, one_in);
+            site.tally.next = site.tally.executions + 1 + candidate.fine.looked(cost, false, FREE, one_in);
         }
     }
 
@@ -281,7 +280,7 @@ impl Sites {
             computed: Number::from(0.0),
             correct: Number::from(0.0),
             mode,
-            fine: Looks::new((QUIET_SQUARE / (general.size() as u64).pow(2)).clamp(QUIET_FINE, QUIET)),
+            fine: Looks::new((QUIET_POSITIONS / general.size() as u64).clamp(QUIET_FINE, QUIET)),
             wrong: Looks::new(QUIET),
             general,
         }));
@@ -346,6 +345,6 @@ impl Candidate {
         if is_new {
             self.fine.start_again();
         }
-        self.wrong.looked(self.general.size(), is_new, FREE_WRONG, ONE_WRONG_IN);
+        self.wrong.looked(self.general.size(), is_new, FREE, ONE_WRONG_IN);
     }
 }
