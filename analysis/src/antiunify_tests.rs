@@ -1,7 +1,9 @@
+use super::told::name;
 use super::*;
+use crate::expr::Expr;
 use crate::influence::Influences;
 use crate::location::LocationId;
-use crate::mode::Target;
+use crate::mode::{Mode, Target};
 use crate::mpfr::Mpfr;
 use crate::trace::{Leaf, Made};
 use proptest::prelude::*;
@@ -314,12 +316,24 @@ fn as_tree(general: &Generaliser, at: usize, pairs: &mut Vec<(f64, f64)>) -> Tre
     let value = if first == second { first } else { 1e200 * (known + 1) as f64 };
     match general.positions[at].shape {
         Shape::Operation(operator, _) => {
-            let children = general.positions[at].children.clone();
-            let args: Vec<Tree> = children.iter().map(|child| as_tree(general, *child, pairs)).collect();
+            let children = general.positions[at].children();
+            let args: Vec<Tree> = children.map(|child| as_tree(general, child, pairs)).collect();
             op_with(1, operator, &args.iter().collect::<Vec<_>>(), value.to_bits().into(), Mpfr::exactly(256, value))
         }
         Shape::Number => number(value),
         _ => data(value),
+    }
+}
+
+/// The values that a trace has at the positions of an expression, found from the root down.
+fn values_below(general: &Generaliser, at: usize, term: Term, nodes: &Nodes<Mpfr>, values: &mut [Option<f64>]) {
+    values[at] = Some(nodes.value(term));
+    let (Shape::Operation(operator, _), Term::Node(node)) = (general.positions[at].shape, term) else { return };
+    let args: Vec<Term> = nodes.args(node).collect();
+    if nodes[node].operator == operator && args.len() == general.positions[at].children().len() {
+        for (child, arg) in general.positions[at].children().zip(args) {
+            values_below(general, child, arg, nodes, values);
+        }
     }
 }
 
@@ -335,6 +349,23 @@ proptest! {
         set_max_depth(max_depth);
         let trees: Vec<Tree> = plans.iter().map(Plan::tree).collect();
         prop_assert_eq!(expression(&trees), most_special(&trees, max_depth, &mut Vec::new()));
+    }
+
+    #[test]
+    fn one_pass_finds_what_a_trace_has_at_each_position(plans in plans(), max_depth in 1usize..6) {
+        set_max_depth(max_depth);
+        let trees: Vec<Tree> = plans.iter().map(Plan::tree).collect();
+        let mut general = generalise(&trees[..2]).0;
+        let mut seen = general.seen.clone();
+        for tree in &trees {
+            see(&mut general, tree);
+            let mut values = vec![None; general.positions.len()];
+            NODES.with_borrow(|nodes| values_below(&general, 0, *tree, nodes, &mut values));
+            let found = |term: &Option<Term>| term.map(|term| NODES.with_borrow(|nodes| nodes.value(term)));
+            prop_assert_eq!(general.terms.iter().map(found).collect::<Vec<_>>(), values.clone());
+            seen.iter_mut().zip(&values).for_each(|(seen, value)| value.iter().for_each(|value| seen.include(*value)));
+        }
+        prop_assert_eq!(general.seen, seen);
     }
 
     #[test]
@@ -378,6 +409,9 @@ fn bytes(general: &Generaliser) -> usize {
     };
     size_of::<Generaliser>()
         + general.positions.capacity() * size_of::<Position>()
+        + general.seen.capacity() * size_of::<Ranges>()
+        + general.erroneous.capacity() * size_of::<Ranges>()
+        + general.terms.capacity() * size_of::<Option<Term>>()
         + general.current.capacity() * size_of::<Number>()
         + general.samples().map(numbers).sum::<usize>()
         + general.samples.capacity() * size_of::<Sample>()

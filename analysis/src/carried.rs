@@ -28,7 +28,7 @@ impl Generaliser {
             let child = &self.positions[*at];
             child.place == position.place && child.shape == position.shape
         };
-        let (before, terms): (Vec<usize>, Vec<usize>) = position.children.iter().copied().partition(is_before);
+        let (before, terms): (Vec<usize>, Vec<usize>) = position.children().partition(is_before);
         let term = match (operator, &before[..], &terms[..]) {
             (Operator::Add | Operator::Mul, [_], [term]) => self.term(*term, named),
             _ => None,
@@ -40,13 +40,13 @@ impl Generaliser {
     /// Does the operation come again below, and no other of its kind before that?
     fn recurs_alone(&self, position: &Position) -> bool {
         let mut recurs = false;
-        let mut pending: Vec<usize> = position.children.to_vec();
+        let mut pending: Vec<usize> = position.children().collect();
         while let Some(at) = pending.pop() {
             let below = &self.positions[at];
             match below.shape == position.shape {
                 true if below.place == position.place => recurs = true,
                 true => return false,
-                false => pending.extend(&below.children),
+                false => pending.extend(below.children()),
             }
         }
         recurs
@@ -58,7 +58,7 @@ impl Generaliser {
             let (mut cut, mut known) = (self.carried(), named.clone());
             self.cut_below(at, levels, &mut cut);
             let expr = self.expression_at(at, &cut, &mut known);
-            let names: Vec<String> = (0..known.len()).map(super::name).collect();
+            let names: Vec<String> = (0..known.len()).map(super::told::name).collect();
             let text = expr.infix(&names);
             let fits = text.chars().count() <= MAX_TERM;
             if fits {

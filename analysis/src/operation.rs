@@ -17,6 +17,7 @@ use crate::number::Number;
 use crate::real::Real;
 use crate::room::Room;
 use crate::site::{SiteKey, Sites, Verdict};
+use crate::spots::Doubts;
 use crate::trace::{Args, Handle, Leaf, Made, Nodes, Term};
 use crate::{Config, RealKind};
 use fpgrind_ir::{MAX_ARITY, Operator, Outcome, Type};
@@ -175,9 +176,13 @@ impl<R: Real> Operations<R> {
         // A double-double has fewer digits than the longest floats.
         let is_long = ty == Type::F128;
         if (!verdict.is_fine() || is_long) && real.doubt(target) > 0 {
-            let is_settled = is_long || site.is_some_and(|site| self.has_time() || self.sites.settles(site));
+            let (has_time, unsettled) = (self.has_time(), self.unsettled);
+            let is_settled = is_long || site.is_some_and(|site| has_time || self.sites.settles(site));
             if is_settled {
                 real = self.settle(in_reals, args, target).unwrap_or(real);
+            }
+            if let Some(site) = site.filter(|_| !has_time && self.unsettled > unsettled) {
+                self.sites.could_not_settle(site);
             }
             verdict = self.look(&mut done, &real, is_exact, site.is_some(), 0);
             // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
@@ -353,11 +358,14 @@ impl<R: Real> Operations<R> {
         self.reals(&[term])[0].to_integer(direction)
     }
 
-    /// How two floats compare in the reals.
-    pub fn compare(&mut self, a: Term, b: Term) -> Outcome {
+    /// How two floats compare in the reals; how they seem to, if that is in doubt and there is no time to settle it.
+    pub fn compare(&mut self, a: Term, b: Term, doubts: &mut Doubts) -> Outcome {
         let [left, right, ..] = self.reals(&[a, b]);
         let (is_sure, outcome) = (left.differs_for_sure(right), left.compare(right));
-        if !is_sure && let Some(difference) = self.settle(Operator::Sub, &[a, b], Target::nearest(Type::F64)) {
+        if !is_sure
+            && (self.has_time() || doubts.is_due())
+            && let Some(difference) = self.settle(Operator::Sub, &[a, b], Target::nearest(Type::F64))
+        {
             return difference.compare(&R::zero(self.precision)).into();
         }
         outcome.into()

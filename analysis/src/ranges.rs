@@ -3,22 +3,25 @@
 use crate::findings::Ranges;
 
 impl Ranges {
+    #[inline]
     pub fn include(&mut self, value: f64) {
-        let side = if value.is_nan() {
-            self.nan = true;
-            return;
-        } else if value == 0.0 {
-            self.zero = true;
-            return;
+        let side = if value > 0.0 {
+            &mut self.positive
         } else if value < 0.0 {
             &mut self.negative
         } else {
-            &mut self.positive
+            self.zero |= value == 0.0;
+            self.nan |= value.is_nan();
+            return;
         };
-        *side = Some(match *side {
-            None => (value, value),
-            Some((low, high)) => (low.min(value), high.max(value)),
-        });
+        let (low, high) = side.get_or_insert((value, value));
+        // Mostly it is within: nothing is written then.
+        if value < *low {
+            *low = value;
+        }
+        if value > *high {
+            *high = value;
+        }
     }
 }
 

@@ -429,7 +429,7 @@ impl<R: Real> Running<'_, R> {
         if spots.spots[spot].choice.is_watched() {
             spots.spots[spot].choice.watch([a, b], native, &operations.nodes);
         }
-        if native != holds(operations.compare(a, b)) {
+        if native != holds(operations.compare(a, b, &mut spots.spots[spot].doubts)) {
             spots.differ(spot, [a, b], native, holds, operations);
         }
         native

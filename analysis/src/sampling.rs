@@ -56,6 +56,11 @@ impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
         }
         true
     }
+
+    /// The next is so many times as far away.
+    pub fn postpone(&mut self, times: u64) {
+        self.skip = self.skip.saturating_mul(times);
+    }
 }
 
 /// Looks at the executions of something of which they tell ever less: all at first, and half as many after each so many looks that told nothing new.
@@ -183,12 +188,24 @@ mod tests {
             (0..executions).filter(due).count()
         };
         assert_eq!(count(512, false, u64::MAX), 512);
-        assert!((400..600).contains(&count(1024, false, u64::MAX)));
+        let half = count(1024, false, u64::MAX);
+        assert!((400..600).contains(&half), "{half}");
         count(1 << 20, false, u64::MAX);
         assert!((50..200).contains(&count(100_000, false, u64::MAX)));
         count(5_000, true, u64::MAX);
         assert_eq!(count(100, true, u64::MAX), 100);
         assert!((10..30).contains(&count(1280, true, 0)));
+    }
+
+    #[test]
+    fn what_is_postponed_comes_so_many_times_later() {
+        let mut sampling = Sampling::<4, 32>::default();
+        let mut count = |executions: u64| {
+            let due = |_: &u64| sampling.is_due() && (sampling.postpone(16), true).1;
+            (0..executions).filter(due).count()
+        };
+        assert_eq!(count(4), 4);
+        assert!((100..400).contains(&count(100_000)));
     }
 
     #[test]

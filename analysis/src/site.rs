@@ -111,6 +111,9 @@ const QUIET: u64 = 1 << 15;
 const QUIET_POSITIONS: u64 = 1 << 18;
 const QUIET_FINE: u64 = 1 << 12;
 
+/// So many times as many doubts are passed over after one that could not be settled.
+const IN_VAIN: u64 = 16;
+
 impl Sites {
     pub fn new(room: Room) -> Sites {
         Sites { sites: Vec::new(), numbers: FxHashMap::default(), room }
@@ -141,6 +144,11 @@ impl Sites {
     /// Is a doubt about a result of this site to be settled? That takes long.
     pub fn settles(&mut self, number: usize) -> bool {
         self.sites[number].tally.doubts.is_due()
+    }
+
+    /// It could not be settled, and most that follow will be no better: there are fewer attempts.
+    pub fn could_not_settle(&mut self, number: usize) {
+        self.sites[number].tally.doubts.postpone(IN_VAIN);
     }
 
     /// The same, if it is not: then this one has passed.

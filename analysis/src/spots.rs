@@ -11,7 +11,7 @@ use crate::location::LocationId;
 use crate::number::Number;
 use crate::real::Real;
 use crate::room::Room;
-use crate::sampling::Budget;
+use crate::sampling::{Budget, Sampling};
 use crate::trace::{Nodes, Term};
 use rustc_hash::FxHashMap;
 
@@ -38,7 +38,12 @@ pub struct SpotState {
     /// Of a decision that goes the other way in the reals: the worst that was found.
     pub effect: Option<Effect>,
     pub choice: Choice,
+    /// Which of its doubts are settled when there is no time for all.
+    pub doubts: Doubts,
 }
+
+/// Of a decision.
+pub type Doubts = Sampling<256, 64>;
 
 pub struct Spots {
     #[expect(clippy::vec_box, reason = "each stays where it is: compiled code knows the address")]
@@ -95,6 +100,7 @@ impl Spots {
                 attribution: None,
                 effect: None,
                 choice: Choice::new(),
+                doubts: Doubts::default(),
             }));
             self.spots.len() - 1
         })

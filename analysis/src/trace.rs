@@ -546,7 +546,11 @@ impl<R: Real> Nodes<R> {
     /// How many arguments are known.
     #[inline]
     pub fn arity(&self, handle: Handle) -> usize {
-        (0..MAX_ARITY).take_while(|number| self.of(handle).kept_arg(*number).0 != Slot::NONE).count()
+        let node = &self[handle];
+        match node.slots.iter().position(|slot| *slot == Slot::NONE) {
+            Some(arity) => arity,
+            None => INLINE + (self.of(handle).kept_arg(INLINE).0 != Slot::NONE) as usize,
+        }
     }
 
     #[inline]
@@ -623,7 +627,7 @@ impl<R: Real> Nodes<R> {
     }
 
     /// The native value, for ranges: a long double's is not exact.
-    #[inline]
+    #[inline(always)]
     pub fn value(&self, term: Term) -> f64 {
         match term {
             Term::Node(node) if self[node].kept != Kept::Odd => self[node].near.native,
