@@ -401,7 +401,15 @@ impl<'a, R: Real> Compiler<'a, R> {
     }
 
     fn works_on(&self, instrs: Range<usize>) -> Work {
-        Work { program: self.program, instrs, stretch: null(), before: 0, reads: Vec::new(), of: null(), at: LocationId(0) }
+        Work {
+            program: self.program,
+            instrs,
+            stretch: null(),
+            before: 0,
+            reads: Vec::new(),
+            of: null(),
+            at: LocationId(0),
+        }
     }
 
     fn work(&mut self, work: Work) -> *const Work {

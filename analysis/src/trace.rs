@@ -188,7 +188,7 @@ const FEW: usize = 1 << 13;
 /// New ones come in such numbers.
 const MORE: usize = PAGE;
 /// How many times the nodes in use there are room for. Each collection looks at all in use.
-const ROOM: usize = 4;
+const ROOM: usize = 8;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
 /// value shows only further below.
 const GENEROUS: usize = 1;
@@ -331,7 +331,9 @@ impl<R: Real> Nodes<R> {
         node.kept = match (near, native) {
             (Some(near), _) if is_special(node.operator, || near.native) => Kept::Near,
             (Some(_), _) => Kept::Plain,
-            (None, Some(native)) if !is_special(node.operator, || native) && beside.real.is_within_pairs() => Kept::Real,
+            (None, Some(native)) if !is_special(node.operator, || native) && beside.real.is_within_pairs() => {
+                Kept::Real
+            }
             _ => Kept::Odd,
         };
         if node.kept == Kept::Odd {
