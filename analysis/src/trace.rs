@@ -130,10 +130,8 @@ impl Used {
         self.stay = 64 * full + rest;
         self.moved.clear();
         self.moved.resize((64 * self.bits.len()).saturating_sub(self.stay), 0);
-        let mut to = self.stay as u32;
-        for at in ones(&self.bits, self.stay) {
+        for (to, at) in (self.stay as u32..).zip(ones(&self.bits, self.stay)) {
             self.moved[at - self.stay] = to;
-            to += 1;
         }
     }
 
