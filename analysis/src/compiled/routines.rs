@@ -4,7 +4,7 @@
 //! description in r11 ([`Work`]).
 
 use super::arithmetic::Assembly;
-use super::literals::{Literals, literals};
+use super::literals::{Literal, Literals, literal, literals};
 use super::*;
 use crate::engine;
 use crate::offset;
@@ -326,6 +326,16 @@ impl<R: Real> Maker<R> {
         self.find_shadow(Type::F64, slow);
         dynasm!(self.asm
             ; .arch x64
+            // What was settled is handed on with all its digits, and the sign must be the same in the reals beyond doubt.
+            ; cmp BYTE [BYTE rdx + offset_of!(Node, is_settled) as i8], 0
+            ; jne =>slow
+            ; vmovq xmm2, r8
+            ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, near.offset.by) as i8]
+            ; vandpd xmm0, xmm0, [rbx + literal::<R>(Literal::Magnitude)]
+            ; vaddsd xmm0, xmm0, [BYTE rdx + offset_of!(Facts, near.offset.err) as i8]
+            ; vandpd xmm1, xmm2, [rbx + literal::<R>(Literal::Magnitude)]
+            ; vucomisd xmm1, xmm0
+            ; jbe =>slow
             ; jmp =>known
             ; =>other
             ; test eax, eax
@@ -334,23 +344,9 @@ impl<R: Real> Maker<R> {
             ; mov rcx, r8
             ; mov rdx, QWORD nothing as i64
             ; =>known
-            // What is known of it is at rdx, how it is kept in r9 and rcx, the result in rsi. The sign must be the same in the reals.
+            // What is known of it is at rdx, how it is kept in r9 and rcx, the result in rsi. The distance changes its sign as the number does.
             ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, near.offset.by) as i8]
             ; vmovsd xmm1, [BYTE rdx + offset_of!(Facts, near.offset.err) as i8]
-            ; vmovq xmm2, r8
-            ; vaddsd xmm3, xmm0, xmm2
-            ; vmovq rax, xmm3
-            ; xor rax, r8
-            ; js =>slow
-            ; xor r8, rsi
-            ; btr r8, 63
-            ; test r8, r8
-            ; jnz =>slow
-        );
-        // The distance changes its sign as the number does.
-        dynasm!(self.asm
-            ; .arch x64
-            ; vmovq r8, xmm2
             ; xor r8, rsi
             ; vmovq xmm3, r8
             ; vxorpd xmm0, xmm0, xmm3
