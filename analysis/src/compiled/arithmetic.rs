@@ -41,6 +41,11 @@ impl Assembly for Assembler {
     }
 }
 
+/// The mask of magnitudes, which is asked for most often, is in xmm15 while a stretch runs.
+pub fn fetch_mask<R: Real>(asm: &mut impl DynasmApi) {
+    dynasm!(asm; .arch x64; vmovupd xmm15, [rbx + literal::<R>(Literal::Magnitude)]);
+}
+
 /// Writes an operation on arguments. While it is done, what the guest has is in xmm0, xmm1 and xmm14, and what it computes in xmm2. It leaves the
 /// distance in xmm6, its doubt in xmm8; the double next to the real in xmm9 and how large that is in xmm10; and what the local error weighs beside it in
 /// xmm0, and the same with distance and doubt in xmm7.
@@ -119,7 +124,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
     }
 
     pub fn magnitude(&mut self, to: Xmm, of: Xmm) {
-        dynasm!(self.asm; .arch x64; vandpd Rx(to), Rx(of), [rbx + literal::<R>(Literal::Magnitude)]);
+        dynasm!(self.asm; .arch x64; vandpd Rx(to), Rx(of), xmm15);
     }
 
     fn constant(&mut self, to: Xmm, number: Literal) {
@@ -338,20 +343,20 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
             ; .arch x64
             ; vaddsd xmm5, xmm5, xmm8
             ; vsubsd xmm6, xmm6, xmm2
-            ; vaddsd xmm15, xmm6, xmm5
+            ; vaddsd xmm3, xmm6, xmm5
         );
         self.cross();
         self.add_by(11, 9, 2);
-        dynasm!(self.asm; .arch x64; vaddsd xmm6, xmm11, xmm15);
+        dynasm!(self.asm; .arch x64; vaddsd xmm6, xmm11, xmm3);
         self.add_err(10, 2);
-        for value in [4, 9, 5, 15, 11] {
+        for value in [4, 9, 5, 3, 11] {
             self.magnitude(value, value);
         }
         self.magnitude(7, 6);
         dynasm!(self.asm
             ; .arch x64
             ; vaddsd xmm4, xmm4, xmm9
-            ; vaddsd xmm5, xmm5, xmm15
+            ; vaddsd xmm5, xmm5, xmm3
             ; vaddsd xmm4, xmm4, xmm5
             ; vaddsd xmm11, xmm11, xmm7
             ; vaddsd xmm4, xmm4, xmm11

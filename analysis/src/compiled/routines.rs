@@ -3,7 +3,7 @@
 //! A routine that finds that it is not the common case has changed nothing, and has the engine do it, or says so. Of what it is to do there is a
 //! description in r11 ([`Work`]).
 
-use super::arithmetic::Assembly;
+use super::arithmetic::{Assembly, fetch_mask};
 use super::literals::{Literal, Literals, literal, literals};
 use super::*;
 use crate::engine;
@@ -244,6 +244,7 @@ impl<R: Real> Maker<R> {
             ; add rsp, 8
         );
         find_room::<R>(&mut self.asm);
+        fetch_mask::<R>(&mut self.asm);
         dynasm!(self.asm; .arch x64; mov r10, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]; neg al; ret);
     }
 

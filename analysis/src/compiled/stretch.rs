@@ -4,7 +4,7 @@
 //! called, is known beforehand, and lanes of results need not be filled. The cursor and the count of operations move at the end. What
 //! is out of the ordinary is for the engine, which puts its result where it is expected; if it could not, it does the rest of the stretch, too.
 
-use super::arithmetic::{Arithmetic, Assembly, At, Gpr, INFLUENCES};
+use super::arithmetic::{Arithmetic, Assembly, At, Gpr, INFLUENCES, fetch_mask};
 use super::routines::{AHEAD, COMPARE, ROOM, decide, write_kind};
 use super::*;
 use crate::site::Tally;
@@ -154,6 +154,7 @@ impl<R: Real> Compiler<'_, R> {
             );
             self.helped.push(Helped { routine: ROOM, from: full, work, done: end, back: roomy });
         }
+        fetch_mask::<R>(&mut self.asm);
         self.within = Some(stretch.clone());
         for number in stretch.instrs.clone() {
             self.number = number;
