@@ -196,10 +196,11 @@ type Enter<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut La
 struct Work {
     program: *const Program,
     instrs: Range<usize>,
-    /// Null outside of stretches. The operations of it that come before, and those whose results are read.
+    /// Null outside of stretches. The operations of it that come before, those whose results are read, and lanes that are to be unfolded.
     stretch: *const Stretch,
     before: usize,
     reads: Vec<usize>,
+    unfolds: Vec<Number>,
     /// The tally of an operation, or the spot of a decision.
     of: *const (),
     at: LocationId,
@@ -407,6 +408,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             stretch: null(),
             before: 0,
             reads: Vec::new(),
+            unfolds: Vec::new(),
             of: null(),
             at: LocationId(0),
         }

@@ -47,13 +47,14 @@ impl<R: Real> Running<'_, R> {
 }
 
 impl<R: Real> Operations<R> {
-    /// The negation or the magnitude of a double, if it is nearly right, and so far from zero that the real has its sign.
+    /// The negation of a double that is nearly right, or its magnitude, if it is so far from zero that the real has its sign.
     #[inline(always)]
     fn sign_of_near(&mut self, operator: Operator, of: Handle, at: LocationId) -> Option<Handle> {
         let node = &self.nodes[of];
         let near = node.near;
         let has_sign = near.offset.by.abs() + near.offset.err < near.native.abs();
-        if !node.is_plain() || node.is_settled || !has_sign {
+        // (What was settled is an argument like others: what is near has digits enough.)
+        if !node.is_plain() || operator == Operator::Abs && !has_sign {
             return None;
         }
         self.count += 1;

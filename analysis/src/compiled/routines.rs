@@ -325,18 +325,21 @@ impl<R: Real> Maker<R> {
             ; jne =>other
         );
         self.find_shadow(Type::F64, slow);
+        if operator == Operator::Abs {
+            // The sign must be the same in the reals beyond doubt.
+            dynasm!(self.asm
+                ; .arch x64
+                ; vmovq xmm1, r8
+                ; vandpd xmm1, xmm1, [rbx + literal::<R>(Literal::Magnitude)]
+                ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, near.offset.by) as i8]
+                ; vandpd xmm0, xmm0, [rbx + literal::<R>(Literal::Magnitude)]
+                ; vaddsd xmm0, xmm0, [BYTE rdx + offset_of!(Facts, near.offset.err) as i8]
+                ; vucomisd xmm1, xmm0
+                ; jbe =>slow
+            );
+        }
         dynasm!(self.asm
             ; .arch x64
-            // What was settled is handed on with all its digits, and the sign must be the same in the reals beyond doubt.
-            ; cmp BYTE [BYTE rdx + offset_of!(Node, is_settled) as i8], 0
-            ; jne =>slow
-            ; vmovq xmm2, r8
-            ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, near.offset.by) as i8]
-            ; vandpd xmm0, xmm0, [rbx + literal::<R>(Literal::Magnitude)]
-            ; vaddsd xmm0, xmm0, [BYTE rdx + offset_of!(Facts, near.offset.err) as i8]
-            ; vandpd xmm1, xmm2, [rbx + literal::<R>(Literal::Magnitude)]
-            ; vucomisd xmm1, xmm0
-            ; jbe =>slow
             ; jmp =>known
             ; =>other
             ; test eax, eax

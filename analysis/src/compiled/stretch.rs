@@ -7,6 +7,7 @@
 use super::arithmetic::{Arithmetic, Assembly, At, Gpr, INFLUENCES, fetch_mask};
 use super::routines::{AHEAD, COMPARE, ROOM, decide, write_kind};
 use super::*;
+use crate::lanes::Lanes;
 use crate::site::Tally;
 use crate::trace::Handle;
 use std::rc::Rc;
@@ -63,11 +64,14 @@ impl Stretch {
         self.results[..self.before(instr)].iter().position(|(_, to)| *to == lane)
     }
 
-    /// What an instruction reads of results.
-    fn read_by(&self, number: usize, instr: &Instr) -> Vec<usize> {
-        let mut read = Vec::new();
-        instr.each_read(|lane| read.extend(self.result(lane, number)));
-        read
+    /// What an instruction reads of results, and of lanes that compiled code fills in part.
+    fn read_by(&self, number: usize, lanes: &Lanes) -> (Vec<usize>, Vec<Number>) {
+        let (mut results, mut unfolds) = (Vec::new(), Vec::new());
+        lanes.instrs[number].each_read(|lane| {
+            results.extend(self.result(lane, number));
+            unfolds.extend(lanes.are_lean[lane as usize].then_some(lane));
+        });
+        (results, unfolds)
     }
 
     /// Has the engine do an instruction. Says whether that has done the rest, too.
@@ -86,8 +90,13 @@ impl Stretch {
             let lane = &mut lanes[self.results[result].1 as usize];
             (lane.slot, lane.word) = first.further(result).as_arg();
         };
-        work.reads.iter().for_each(|result| fill(lanes, *result));
-        execute_one(number, running, program, record, lanes);
+        for result in &work.reads {
+            fill(lanes, *result);
+        }
+        for lane in &work.unfolds {
+            lanes[*lane as usize].unfold(&running.books.operations.nodes);
+        }
+        running.execute_with_fma(&program.lanes.instrs[number], program, record, lanes);
         let expected = self.results.get(before).filter(|(instr, _)| *instr == number);
         let done = before + expected.is_some() as usize;
         let is_there = expected.is_none_or(|(_, to)| lanes[*to as usize].node() == Some(first.further(before)));
@@ -166,9 +175,9 @@ impl<R: Real> Compiler<'_, R> {
                 Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
                 _ => (null(), LocationId(0)),
             };
-            let (before, reads) = (stretch.before(number), stretch.read_by(number, instr));
-            let work = Work { stretch: at, before, reads, of, at: at_place, ..self.works_on(number..number + 1) };
-            let work = self.work(work);
+            let (before, (reads, unfolds)) = (stretch.before(number), stretch.read_by(number, &self.program.lanes));
+            let work = self.works_on(number..number + 1);
+            let work = self.work(Work { stretch: at, before, reads, unfolds, of, at: at_place, ..work });
             let [slow, back] = self.asm.new_labels();
             match instr {
                 Instr::Doubles(plain) => self.operation(plain, Type::F64, work, slow),
