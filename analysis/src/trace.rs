@@ -185,8 +185,10 @@ pub struct Nodes<R> {
 const FEW: usize = 1 << 13;
 /// New ones come in such numbers.
 const MORE: usize = PAGE;
-/// How many times the nodes in use there are room for. Each collection looks at all in use.
-const ROOM: usize = 8;
+/// How many times the nodes in use there are room for: each collection looks at all in use. And as much again while that is not much, because
+/// memory that was never used takes long, too.
+const ROOM: usize = 4;
+const AGAIN: usize = 1 << 18;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
 /// value shows only further below.
 const GENEROUS: usize = 1;
@@ -424,7 +426,8 @@ impl<R: Real> Nodes<R> {
         roots(&mut tell);
         examples(&mut tell);
         self.cursor = live;
-        self.enough = (ROOM * live).clamp(FEW, self.most.max(live + FEW));
+        let room = ROOM * live;
+        self.enough = (room + room.min(AGAIN)).clamp(FEW, self.most.max(live + FEW));
         if self.nodes.len() > 2 * self.enough {
             self.nodes.truncate(self.enough);
             self.end = self.nodes.len();
