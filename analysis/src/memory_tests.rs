@@ -49,6 +49,32 @@ fn a_float_is_found_where_it_was_stored_at_any_alignment_and_across_pages() {
 }
 
 #[test]
+fn pages_that_memories_share_are_told_once_where_nodes_have_gone() {
+    let mut memory = Memory::new(&Pages::new(1 << 30));
+    let (one, other) = (shadowed(1.5), shadowed(2.5));
+    store(&mut memory, 0x1000, &one);
+    let mut fork = memory.clone();
+    store(&mut fork, 0x2000, &other);
+    let (mut shared, mut told) = (Shared::default(), Vec::new());
+    for memory in [&mut memory, &mut fork] {
+        memory.each_root(
+            &mut |handle| {
+                told.push(*handle);
+                *handle = handle.further(1);
+            },
+            &mut shared,
+        );
+    }
+    assert_eq!(told.len(), 2);
+    let moved = |memory: &Memory, address| {
+        let part = memory.parts_within_page(address, 8).and_then(|parts| parts.first().copied());
+        told.iter().position(|handle| matches!(part, Some(Part::Shadow(node)) if node == handle.further(1)))
+    };
+    assert_eq!([moved(&memory, 0x1000), moved(&fork, 0x1000)], [Some(0), Some(0)]);
+    assert_eq!([moved(&memory, 0x2000), moved(&fork, 0x2000)], [None, Some(1)]);
+}
+
+#[test]
 fn changed_bits_are_stale_once_and_then_forgotten() {
     let mut memory = Memory::new(&Pages::new(1 << 30));
     store(&mut memory, 0x1000, &shadowed(1.5));
