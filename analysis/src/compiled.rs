@@ -30,7 +30,10 @@ use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
 use crate::node::{INLINE, Kept, Node, Slot};
+use crate::offset::Offset;
 use crate::operation::Operations;
+use crate::pair::Pair;
+use crate::plain::{Known, Plain as Format};
 use crate::program::Program;
 use crate::real::Real;
 use crate::run::Running;
@@ -232,6 +235,45 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
             false
         }
     })
+}
+
+/// What code has Rust say of a sum, or difference, that is not simply fine: what is known of the arguments, the native result, and how far from that the real
+/// is. The influences of the result; or less than nothing if the engine must do it.
+type Judge<R> =
+    unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Work, *const Facts, *const Facts, f64, f64, f64) -> i64;
+
+unsafe extern "sysv64" fn judge<F: Format, R: Real>(
+    call: *mut Call<'_, '_, R>,
+    work: *const Work,
+    a: *const Facts,
+    b: *const Facts,
+    native: f64,
+    by: f64,
+    err: f64,
+) -> i64 {
+    // SAFETY: as above; and the facts are those of lanes or nodes, which stay where they are.
+    let (call, work, program, [a, b]) = unsafe { (&mut *call, &*work, &*(*work).program, [&*a, &*b]) };
+    let mut influences = None;
+    call.do_carefully(|running, _| {
+        let operations = &mut running.books.operations;
+        let known = Known {
+            args: [a.near, b.near],
+            influences: [a.influences, b.influences],
+            nodes: [a, b].map(|facts| operations.nodes.node_at(facts)),
+            result: Offset { by, err },
+        };
+        if let Instr::Doubles(plain) | Instr::Singles(plain) = &program.lanes.instrs[work.instrs.start]
+            && known.is_enough()
+        {
+            let native = F::next_to(Pair::double(native));
+            // Those before are not counted yet.
+            operations.count += work.before as u64;
+            influences = operations.influences_of_sum::<F>(plain.operator, native, plain.site, &known);
+            operations.count -= work.before as u64;
+        }
+        false
+    });
+    influences.map_or(-1, |influences| influences.0 as i64)
 }
 
 /// Makes room for nodes.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 /// An interned set of candidates. The empty set is the default.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, PartialOrd, Ord)]
-pub struct Influences(u32);
+pub struct Influences(pub(crate) u32);
 
 impl Influences {
     pub const NONE: Influences = Influences(0);

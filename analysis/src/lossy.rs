@@ -14,6 +14,7 @@ use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::plain::{Known, Operation, Plain, distance, is_sum};
 use crate::real::Real;
+use crate::site::{Sites, Verdict};
 use crate::trace::{Handle, Made, Node, Nodes, Slot};
 use fpgrind_ir::Operator;
 
@@ -26,6 +27,12 @@ struct Float {
     rounded: u64,
     ulps: u64,
     influences: Influences,
+}
+
+/// How an operation went, and what its result is under the influence of.
+struct Judged {
+    influences: Influences,
+    verdict: Verdict,
 }
 
 /// The doubt of a sum that is so much larger than those of its terms: a part of it that pairs of doubles might not have.
@@ -42,16 +49,21 @@ impl Known {
 
 impl Float {
     #[inline(always)]
-    fn new<F: Plain, R: Real>(lane: &Lane, nodes: &Nodes<R>) -> Option<Float> {
-        let native = F::value(lane.bits);
-        let Some(node) = lane.node() else {
+    fn of_lane<F: Plain, R: Real>(lane: &Lane, nodes: &Nodes<R>) -> Option<Float> {
+        Float::new::<F, R>(lane.bits, lane.node(), nodes)
+    }
+
+    #[inline(always)]
+    fn new<F: Plain, R: Real>(bits: u64, node: Option<Handle>, nodes: &Nodes<R>) -> Option<Float> {
+        let native = F::value(bits);
+        let Some(node) = node else {
             let real = Pair::double(native);
-            return Some(Float { native, real, rounded: lane.bits, ulps: 0, influences: Influences::NONE });
+            return Some(Float { native, real, rounded: bits, ulps: 0, influences: Influences::NONE });
         };
         let known = nodes.of(node);
         let real = known.pair()?;
         let rounded = F::next_to(real);
-        let ulps = known.beside.map_or_else(|| distance::<F>(lane.bits, rounded), |beside| beside.ulps);
+        let ulps = known.beside.map_or_else(|| distance::<F>(bits, rounded), |beside| beside.ulps);
         Some(Float { native, real, rounded, ulps, influences: known.influences })
     }
 }
@@ -61,44 +73,11 @@ impl<R: Real> Operations<R> {
     #[inline(always)]
     pub fn near_sum<F: Plain>(&mut self, operation: &Operation, known: &Known, mode: Mode) -> Option<Handle> {
         let Operation { operator, args: [a, b, _], native, at, site } = *operation;
-        let Known { args: [x, y], influences: [from_a, from_b], result } = *known;
-        let (of_x, of_y) = (x.offset.pair(x.native), y.offset.pair(y.native));
-        let value = F::value(native);
-        let real = result.pair(value);
-        let (rounded, [next_to_x, next_to_y]) = (F::next_to(real), [F::next_to(of_x), F::next_to(of_y)]);
-        let local = distance::<F>(F::apply(operator, [next_to_x, next_to_y, 0]), rounded);
-        let [mut is_wrong, mut shown] = [self.is_error(local), true];
-        if self.settles && !real.is_settled_double() && self.is_doubtful::<F>(real, local) {
-            if self.has_time() || !self.sites.passes_over_doubt(site) {
-                return None;
-            }
-            // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
-            if !self.sites.is_candidate(site) {
-                [is_wrong, shown] = [false, false];
-            }
-        }
-        let mut influences = self.sets.union(from_a, from_b);
-        if !influences.is_empty() && !is_nothing_beside(real.hi, value) {
-            // A repair is no cause of what it repairs.
-            let from_a = self.unless_repair(a, from_a, x.native, of_x);
-            let from_b = self.unless_repair(b, from_b, y.native, of_y);
-            influences = self.sets.union(from_a, from_b);
-        }
-        let may_be_repaired =
-            of_x.hi == real.hi && next_to_x != F::bits(a.bits) || of_y.hi == real.hi && next_to_y != F::bits(b.bits);
-        if may_be_repaired
-            && (is_wrong || !influences.is_empty())
-            && let Some(repaired) = self.repaired::<F>(operation, rounded)
-        {
-            (influences, [is_wrong, shown]) = (repaired, [false, false]);
-        }
-        if is_wrong {
-            influences = self.sets.with(influences, site as u32);
-        }
+        let judged = self.judge_sum::<F>(operator, native, site, known, |_, _| true)?;
         self.count += 1;
         let node = self.nodes.make_near(Node {
-            near: Near { native: value, offset: result },
-            influences,
+            near: Near { native: F::value(native), offset: known.result },
+            influences: judged.influences,
             at,
             args: [a.word, b.word, 0],
             slots: [a.slot, b.slot, Slot::NONE],
@@ -107,21 +86,110 @@ impl<R: Real> Operations<R> {
         if self.strays.wanted && self.is_error(self.nodes.of(node).ulps()) {
             self.strays.note(F::TARGET.ty, native as u128, node);
         }
-        if is_wrong {
-            self.sites.observe_wrong(site, node, CauseKind::Inaccurate, local, mode, &self.nodes);
-        } else {
-            let local = if shown { Some(local) } else { None };
-            self.sites.observe_fine(site, node, [x.native, y.native], local, &self.nodes);
+        match judged.verdict {
+            Verdict::Wrong(kind, local) => self.sites.observe_wrong(site, node, kind, local, mode, &self.nodes),
+            Verdict::Fine(local) => {
+                self.sites.observe_fine(site, node, known.args.map(|arg| arg.native), local, &self.nodes)
+            }
         }
         Some(node)
     }
 
+    /// The same for compiled code, which makes the node itself and counts the execution: the influences of the result, unless there is more to do than that.
+    #[inline(always)]
+    pub fn influences_of_sum<F: Plain>(
+        &mut self,
+        operator: Operator,
+        native: u64,
+        site: usize,
+        known: &Known,
+    ) -> Option<Influences> {
+        let is_counted = |sites: &Sites, ulps: u64| !sites.looks_at_wrong(site, ulps);
+        let judged = self.judge_sum::<F>(operator, native, site, known, is_counted)?;
+        if let Verdict::Wrong(kind, local) = judged.verdict {
+            self.sites.count_wrong(site, kind, local);
+        }
+        Some(judged.influences)
+    }
+
+    /// How a sum went that is known as a distance. Nothing, and nothing has been changed, if there is a doubt to settle, or if it went wrong by so many floats
+    /// that that is not wanted.
+    #[inline(always)]
+    fn judge_sum<F: Plain>(
+        &mut self,
+        operator: Operator,
+        native: u64,
+        site: usize,
+        known: &Known,
+        is_wanted: impl FnOnce(&Sites, u64) -> bool,
+    ) -> Option<Judged> {
+        let Known { args, influences: [from_a, from_b], nodes: [a, b], result } = *known;
+        let [of_x, of_y] = args.map(|arg| arg.offset.pair(arg.native));
+        let value = F::value(native);
+        let real = result.pair(value);
+        let (rounded, [next_to_x, next_to_y]) = (F::next_to(real), [F::next_to(of_x), F::next_to(of_y)]);
+        let local = distance::<F>(F::apply(operator, [next_to_x, next_to_y, 0]), rounded);
+        let [mut is_wrong, mut is_shown] = [self.is_error(local), true];
+        let is_doubtful = self.settles && !real.is_settled_double() && self.is_doubtful::<F>(real, local);
+        if is_doubtful {
+            if self.has_time() || !self.sites.may_pass_over_doubt(site) {
+                return None;
+            }
+            // Where nothing was ever wrong beyond doubt, a doubt that there is no time for is none.
+            if !self.sites.is_candidate(site) {
+                [is_wrong, is_shown] = [false, false];
+            }
+        }
+        let [bits_of_x, bits_of_y] = args.map(|arg| F::next_to(Pair::double(arg.native)));
+        let may_be_repaired =
+            of_x.hi == real.hi && next_to_x != bits_of_x || of_y.hi == real.hi && next_to_y != bits_of_y;
+        let repaired = |operations: &Self| {
+            let args = [(bits_of_x, a), (bits_of_y, b)];
+            if may_be_repaired { operations.repaired::<F>(operator, args, distance::<F>(native, rounded)) } else { None }
+        };
+        let mut repair = None;
+        if is_wrong {
+            repair = repaired(self);
+            is_wrong = repair.is_none();
+            if is_wrong && !is_wanted(&self.sites, local) {
+                return None;
+            }
+        }
+        if is_doubtful {
+            self.sites.passes_over_doubt(site);
+        }
+        let mut influences = self.sets.union(from_a, from_b);
+        if !influences.is_empty() && !is_nothing_beside(real.hi, value) {
+            // A repair is no cause of what it repairs.
+            let from_a = self.unless_repair(a, from_a, args[0].native, of_x);
+            let from_b = self.unless_repair(b, from_b, args[1].native, of_y);
+            influences = self.sets.union(from_a, from_b);
+        }
+        if !is_wrong && !influences.is_empty() {
+            repair = repair.or_else(|| repaired(self));
+        }
+        if let Some(repair) = repair {
+            (influences, is_shown) = (repair, false);
+        }
+        if is_wrong {
+            influences = self.sets.with(influences, site as u32);
+            return Some(Judged { influences, verdict: Verdict::Wrong(CauseKind::Inaccurate, local) });
+        }
+        Some(Judged { influences, verdict: Verdict::Fine(is_shown.then_some(local)) })
+    }
+
     /// What a term is under the influence of, none if it is a repair.
     #[inline(always)]
-    fn unless_repair(&mut self, lane: &Lane, influences: Influences, native: f64, real: Pair) -> Influences {
+    fn unless_repair(
+        &mut self,
+        node: Option<Handle>,
+        influences: Influences,
+        native: f64,
+        real: Pair,
+    ) -> Influences {
         let native = native.abs();
         let may_repair = native == 0.0 || real.hi.abs() <= native * REPAIR;
-        match lane.node() {
+        match node {
             Some(node) if may_repair && !influences.is_empty() && self.node_is_repair(node, native, real) => {
                 Influences::NONE
             }
@@ -129,23 +197,28 @@ impl<R: Real> Operations<R> {
         }
     }
 
-    /// What the argument is under the influence of that a sum is in the reals, if natively it is better than that: the other argument compensated
-    /// an error.
+    /// What the argument is under the influence of that a sum is in the reals, if natively, where it is so many floats off, it is better than that: the other
+    /// argument compensated an error.
     #[cold]
     #[inline(never)]
-    fn repaired<F: Plain>(&self, operation: &Operation, rounded: u64) -> Option<Influences> {
-        let Operation { operator, args: [a, b, _], native, .. } = *operation;
-        let (x, y) = (Float::new::<F, R>(a, &self.nodes)?, Float::new::<F, R>(b, &self.nodes)?);
+    fn repaired<F: Plain>(
+        &self,
+        operator: Operator,
+        args: [(u64, Option<Handle>); 2],
+        ulps: u64,
+    ) -> Option<Influences> {
+        let [x, y] = args.map(|(bits, node)| Float::new::<F, R>(bits, node, &self.nodes));
+        let (x, y) = (x?, y?);
         // Of what is kept as a distance the last digits are others.
         let real = sum_of(operator, &x, &y)?;
-        Some(repaired([&x, &y], real, distance::<F>(native, rounded))?.influences)
+        Some(repaired([&x, &y], real, ulps)?.influences)
     }
 
     /// Any sum or difference.
     #[inline(never)]
     pub fn sum_of_pairs<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
         let [a, b, _] = operation.args;
-        let (x, y) = (Float::new::<F, R>(a, &self.nodes)?, Float::new::<F, R>(b, &self.nodes)?);
+        let (x, y) = (Float::of_lane::<F, R>(a, &self.nodes)?, Float::of_lane::<F, R>(b, &self.nodes)?);
         self.book_lossy::<F>(operation, [&x, &y, &y], sum_of(operation.operator, &x, &y)?, mode)
     }
 
@@ -154,14 +227,14 @@ impl<R: Real> Operations<R> {
     pub fn lossy<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
         let [a, b, c] = operation.args;
         let nodes = &self.nodes;
-        let (x, y) = (Float::new::<F, R>(a, nodes)?, Float::new::<F, R>(b, nodes)?);
+        let (x, y) = (Float::of_lane::<F, R>(a, nodes)?, Float::of_lane::<F, R>(b, nodes)?);
         match operation.operator {
             Operator::Sqrt => {
                 let real = Pair::compute(Operator::Sqrt, &[x.real])?;
                 self.book_lossy::<F>(operation, [&x, &x, &x], real, mode)
             }
             Operator::Fma => {
-                let z = Float::new::<F, R>(c, nodes)?;
+                let z = Float::of_lane::<F, R>(c, nodes)?;
                 let real = Pair::compute(Operator::Fma, &[x.real, y.real, z.real])?;
                 self.book_lossy::<F>(operation, [&x, &y, &z], real, mode)
             }
@@ -209,8 +282,8 @@ impl<R: Real> Operations<R> {
         }
         if is_sum && !influences.is_empty() && !is_nothing_beside(real.hi, F::value(native)) {
             // A repair is no cause of what it repairs.
-            let from_a = self.unless_repair(a, x.influences, x.native, x.real);
-            let from_b = self.unless_repair(b, y.influences, y.native, y.real);
+            let from_a = self.unless_repair(a.node(), x.influences, x.native, x.real);
+            let from_b = self.unless_repair(b.node(), y.influences, y.native, y.real);
             influences = self.sets.union(from_a, from_b);
         }
         if is_sum

@@ -5,6 +5,8 @@
 //! digits of a double-double take thirty. A distance has 53 digits, so that the number has the more the less it is wrong: a double that is
 //! wrong by an ulp has 106. Numbers that are far from right, and operations whose verdict needs care, are for double-doubles (`pair.rs`).
 //!
+//! Bounds are written so that little is left to do once the distance is known: an operation is over when its bound is, and that is what it takes longest to.
+//!
 //! Compiled code does the same, in the same order (`compiled/arithmetic.rs`).
 
 use crate::pair::{Pair, U, two_sum};
@@ -151,9 +153,9 @@ impl Arithmetic {
         // What is exact stays exact: bounds of values that go round in a loop would grow with each turn.
         let (handed_on, below) = two_sum(a.offset.by, b.offset.by);
         let (by, below_too) = two_sum(handed_on, rest);
-        let rounded = below.abs() + below_too.abs();
-        let rounded = if self.is_single { rounded + lost } else { rounded };
-        let err = ((a.offset.err + b.offset.err) + rounded) * SLACK;
+        let known_before = (a.offset.err + b.offset.err) + below.abs();
+        let known_before = if self.is_single { known_before + lost } else { known_before };
+        let err = f64::mul_add(below_too.abs(), SLACK, known_before * SLACK);
         let done = self.done(by, err, a.real().abs() * TERM);
         Done { is_zero: self.native == 0.0 && done.offset.is_nothing(), ..done }
     }
@@ -171,8 +173,9 @@ impl Arithmetic {
         let by = rest + crossed;
         let from_args = f64::mul_add(x.abs(), b.offset.err, y.abs() * a.offset.err);
         let size = crossed.abs();
-        let rounded = f64::mul_add(cross.abs() + size, 2.0 * U, least(by.abs() * U, size));
-        let done = self.done(by, (from_args + rounded) * SLACK, self.least());
+        let known_before = f64::mul_add(cross.abs() + size, 2.0 * U, from_args);
+        let err = f64::mul_add(least(by.abs() * U, size), SLACK, known_before * SLACK);
+        let done = self.done(by, err, self.least());
         // A zero times anything is one, however little is known of the other.
         let is_zero = self.native == 0.0 && (a.is_zero() || b.is_zero());
         if is_zero { Done { offset: Offset::NONE, real: self.native, is_zero, ..done } } else { done }
@@ -220,8 +223,8 @@ impl Arithmetic {
         let by = handed_on + rest;
         let from_args = f64::mul_add(x.abs(), b.offset.err, y.abs() * a.offset.err) + c.offset.err;
         let rounded = (cross.abs() + crossed.abs()) + (below.abs() + rest.abs());
-        let rounded = rounded + (handed_on.abs() + by.abs());
-        let err = f64::mul_add(rounded, 2.0 * U, from_args) * SLACK;
+        let known_before = f64::mul_add(rounded + handed_on.abs(), 2.0 * U * SLACK, from_args * SLACK);
+        let err = f64::mul_add(by.abs(), 2.0 * U * SLACK, known_before);
         self.done(by, err, f64::mul_add(c.real().abs(), TERM_BESIDE_PRODUCT, self.least()))
     }
 

@@ -83,6 +83,11 @@ impl Looks {
         Looks { skip: 0, quiet: 0, spent: 0, enough: enough.max(1), random: Random::default() }
     }
 
+    #[inline(always)]
+    pub fn would_be_due(&self) -> bool {
+        self.skip == 0
+    }
+
     /// Is the next execution to be looked at? If not, it has passed.
     #[inline(always)]
     pub fn is_due(&mut self) -> bool {

@@ -99,9 +99,10 @@ pub struct Sites {
     room: Room,
 }
 
-/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then one execution
-/// of so many that went wrong; and of those that went well a position for so many, or one execution of so many if that is more.
-const FREE: u64 = 1 << 20;
+/// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then a position for so
+/// many that went wrong, or one execution of so many if that is less; and of those that went well a position for so many, or one execution of so many if that is more.
+const FREE: u64 = 1 << 18;
+const WRONG_EXECUTIONS: u64 = 4;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
@@ -262,6 +263,24 @@ impl Sites {
         }
     }
 
+    /// Is more to be done for an execution that went wrong by so many floats than to count it?
+    #[inline(always)]
+    pub fn looks_at_wrong(&self, number: usize, ulps: u64) -> bool {
+        match &self.sites[number].state {
+            State::Good(_) => true,
+            State::Candidate(candidate) => candidate.wrong.would_be_due() || ulps > candidate.max_ulps,
+        }
+    }
+
+    /// One that is not looked at, and that compiled code counts among all.
+    #[inline(always)]
+    pub fn count_wrong(&mut self, number: usize, kind: CauseKind, ulps: u64) {
+        if let State::Candidate(candidate) = &mut self.sites[number].state {
+            candidate.count(kind, ulps);
+            candidate.wrong.is_due();
+        }
+    }
+
     /// It becomes a candidate.
     #[cold]
     fn suspect<R: Real>(&mut self, number: usize, node: Handle, kind: CauseKind, mode: Mode, nodes: &Nodes<R>) {
@@ -334,16 +353,21 @@ impl Extremes {
 impl Candidate {
     #[inline(always)]
     fn observe<R: Real>(&mut self, node: Handle, kind: CauseKind, ulps: u64, nodes: &Nodes<R>) {
+        self.count(kind, ulps);
+        // One that is worse than all before is looked at in any case.
+        if self.wrong.is_due() || ulps > self.max_ulps {
+            self.look(node, ulps, nodes);
+        }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, kind: CauseKind, ulps: u64) {
         // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
         if kind == CauseKind::Inaccurate {
             self.kind = kind;
         }
         self.erroneous += 1;
         self.bits.add(ulps as f64 + 1.0);
-        // One that is worse than all before is looked at in any case.
-        if self.wrong.is_due() || ulps > self.max_ulps {
-            self.look(node, ulps, nodes);
-        }
     }
 
     #[cold]
@@ -360,6 +384,8 @@ impl Candidate {
         if is_new {
             self.fine.start_again();
         }
-        self.wrong.looked(self.general.size(), is_new, FREE, ONE_WRONG_IN);
+        let cost = self.general.size();
+        let one_in = (WRONG_EXECUTIONS * cost as u64).max(ONE_WRONG_IN);
+        self.wrong.looked(cost, is_new, FREE, one_in);
     }
 }

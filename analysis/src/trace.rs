@@ -312,6 +312,13 @@ impl<R: Real> Nodes<R> {
         Handle::new(self.cursor)
     }
 
+    /// The node of which this is what is known; nothing if it is of no node.
+    pub fn node_at(&self, facts: &Facts) -> Option<Handle> {
+        let bytes = (&raw const *facts as usize).checked_sub(self.base as usize)?;
+        let index = bytes / size_of::<Node>();
+        (index < self.nodes.len()).then(|| Handle::new(index))
+    }
+
     /// Is there memory for this node?
     pub fn has(&self, handle: Handle) -> bool {
         handle.index() < self.nodes.len()

@@ -230,19 +230,19 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.end_of_sum();
     }
 
-    /// What was lost of the distance, in xmm8 and xmm9, and of a sum of singles in xmm10, adds to the doubts.
+    /// What was lost of the distance, in xmm8 and at last xmm9, and of a sum of singles in xmm10, adds to the doubts.
     fn end_of_sum(&mut self) {
         self.magnitude(8, 8);
-        self.magnitude(9, 9);
-        self.magnitude(7, 6);
-        dynasm!(self.asm; .arch x64; vaddsd xmm8, xmm8, xmm9);
+        self.fetch_err(4, 0);
+        self.add_err(4, 1);
+        dynasm!(self.asm; .arch x64; vaddsd xmm8, xmm4, xmm8);
         if self.is_single {
             dynasm!(self.asm; .arch x64; vaddsd xmm8, xmm8, xmm10);
         }
-        self.fetch_err(9, 0);
-        self.add_err(9, 1);
-        dynasm!(self.asm; .arch x64; vaddsd xmm8, xmm9, xmm8);
         self.scale(8, 8, Literal::Slack);
+        self.magnitude(9, 9);
+        self.add_scaled(8, 9, Literal::Slack);
+        self.magnitude(7, 6);
         self.add_by(0, 0, 0);
         self.magnitude(0, 0);
         self.scale(0, 0, Literal::Term);
@@ -270,14 +270,14 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.cross();
         dynasm!(self.asm; .arch x64; vaddsd xmm6, xmm5, xmm9);
         self.magnitude(9, 9);
-        self.magnitude(7, 6);
-        self.scale(8, 7, Literal::U);
-        dynasm!(self.asm; .arch x64; vminsd xmm8, xmm8, xmm9);
         self.magnitude(4, 4);
         dynasm!(self.asm; .arch x64; vaddsd xmm4, xmm4, xmm9);
-        self.add_scaled(8, 4, Literal::TwoU);
-        dynasm!(self.asm; .arch x64; vaddsd xmm8, xmm10, xmm8);
-        self.scale(8, 8, Literal::Slack);
+        self.add_scaled(10, 4, Literal::TwoU);
+        self.scale(8, 10, Literal::Slack);
+        self.magnitude(7, 6);
+        self.scale(4, 7, Literal::U);
+        dynasm!(self.asm; .arch x64; vminsd xmm4, xmm4, xmm9);
+        self.add_scaled(8, 4, Literal::Slack);
         self.constant(0, self.least());
     }
 
@@ -358,11 +358,11 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
             ; vaddsd xmm4, xmm4, xmm9
             ; vaddsd xmm5, xmm5, xmm3
             ; vaddsd xmm4, xmm4, xmm5
-            ; vaddsd xmm11, xmm11, xmm7
             ; vaddsd xmm4, xmm4, xmm11
         );
-        self.add_scaled(10, 4, Literal::TwoU);
         self.scale(8, 10, Literal::Slack);
+        self.add_scaled(8, 4, Literal::TwoUAndSlack);
+        self.add_scaled(8, 7, Literal::TwoUAndSlack);
         self.add_by(1, 14, 2);
         self.magnitude(1, 1);
         self.constant(0, self.least());

@@ -21,11 +21,12 @@ pub enum Literal {
     Two,
     U,
     TwoU,
+    TwoUAndSlack,
     FourU,
 }
 
 /// By number, each twice: for two doubles at once.
-pub type Literals = [[u64; 2]; 15];
+pub type Literals = [[u64; 2]; 16];
 
 pub fn literals() -> Literals {
     use Literal::*;
@@ -44,6 +45,7 @@ pub fn literals() -> Literals {
         (Two, 2.0),
         (U, pair::U),
         (TwoU, 2.0 * pair::U),
+        (TwoUAndSlack, 2.0 * pair::U * SLACK),
         (FourU, 4.0 * pair::U),
     ];
     let mut literals = Literals::default();

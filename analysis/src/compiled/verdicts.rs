@@ -3,7 +3,7 @@
 //! What is known of the arguments is at r8, r9 and rcx, and r11 says what it is ([`Work`]). The carry flag tells that the engine must do it; nothing has
 //! been changed then.
 
-use super::arithmetic::{Arithmetic, At, INFLUENCES, doubt};
+use super::arithmetic::{Arithmetic, At, INFLUENCES, doubt, fetch_mask};
 use super::literals::{Literal, literal};
 use super::routines::Maker;
 use super::*;
@@ -56,7 +56,51 @@ impl<R: Real> Maker<R> {
         }
         dynasm!(self.asm; .arch x64; clc; ret; =>fine);
         self.influences(operator, ty, fail);
-        dynasm!(self.asm; .arch x64; clc; ret; =>fail; stc; ret);
+        dynasm!(self.asm; .arch x64; clc; ret; =>fail);
+        match operator {
+            Operator::Add | Operator::Sub => self.judge(ty),
+            _ => dynasm!(self.asm; .arch x64; stc; ret),
+        }
+    }
+
+    /// Has Rust judge a sum.
+    fn judge(&mut self, ty: Type) {
+        let function: Judge<R> = if ty == Type::F32 { judge::<f32, R> } else { judge::<f64, R> };
+        let [fail] = self.asm.new_labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
+            ; cmp QWORD [rax + offset_of!(Tally, left) as i32], 1
+            ; jle =>fail
+            ; sub rsp, 40
+            ; vmovsd [rsp], xmm2
+            ; vmovsd [rsp + 8], xmm6
+            ; vmovsd [rsp + 16], xmm8
+            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
+            ; mov rsi, r11
+            ; mov rdx, Rq(OF_A)
+            ; mov rcx, Rq(OF_B)
+            ; vmovapd xmm0, xmm2
+            ; vmovapd xmm1, xmm6
+            ; vmovapd xmm2, xmm8
+            ; mov rax, QWORD function as usize as i64
+            ; call rax
+            ; vmovsd xmm2, [rsp]
+            ; vmovsd xmm6, [rsp + 8]
+            ; vmovsd xmm8, [rsp + 16]
+            ; add rsp, 40
+        );
+        fetch_mask::<R>(&mut self.asm);
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov r10, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+            // The carry flag is its sign.
+            ; bt rax, 63
+            ; ret
+            ; =>fail
+            ; stc
+            ; ret
+        );
     }
 
     /// Goes to `fine` if a factor is zero beyond doubt. Uses rax.
