@@ -145,7 +145,11 @@ impl<R: Real> Operations<R> {
             of_x.hi == real.hi && next_to_x != bits_of_x || of_y.hi == real.hi && next_to_y != bits_of_y;
         let repaired = |operations: &Self| {
             let args = [(bits_of_x, a), (bits_of_y, b)];
-            if may_be_repaired { operations.repaired::<F>(operator, args, distance::<F>(native, rounded)) } else { None }
+            if may_be_repaired {
+                operations.repaired::<F>(operator, args, distance::<F>(native, rounded))
+            } else {
+                None
+            }
         };
         let mut repair = None;
         if is_wrong {
@@ -180,13 +184,7 @@ impl<R: Real> Operations<R> {
 
     /// What a term is under the influence of, none if it is a repair.
     #[inline(always)]
-    fn unless_repair(
-        &mut self,
-        node: Option<Handle>,
-        influences: Influences,
-        native: f64,
-        real: Pair,
-    ) -> Influences {
+    fn unless_repair(&mut self, node: Option<Handle>, influences: Influences, native: f64, real: Pair) -> Influences {
         let native = native.abs();
         let may_repair = native == 0.0 || real.hi.abs() <= native * REPAIR;
         match node {

@@ -292,12 +292,8 @@ impl<R: Real> Operations<R> {
         let args = [x, y, z];
         let arithmetic = Arithmetic { native: F::value(native), is_single: F::TARGET.ty == Type::F32 };
         let done = arithmetic.apply(operator, args);
-        *known = Some(Known {
-            args: [x, y],
-            influences: [of_x, of_y],
-            nodes: [a.node(), b.node()],
-            result: done.offset,
-        });
+        *known =
+            Some(Known { args: [x, y], influences: [of_x, of_y], nodes: [a.node(), b.node()], result: done.offset });
         let is_doubtful = !done.is_fine();
         if is_doubtful
             && !(done.seems_fine() && (!self.settles || !self.has_time() && self.sites.may_pass_over_doubt(site)))
