@@ -251,14 +251,14 @@ unsafe extern "sysv64" fn judge<F: Format, R: Real>(
     by: f64,
     err: f64,
 ) -> i64 {
-    // SAFETY: as above; and the facts are those of lanes or nodes, which stay where they are.
-    let (call, work, program, [a, b]) = unsafe { (&mut *call, &*work, &*(*work).program, [&*a, &*b]) };
+    // SAFETY: as above; and the facts are those of lanes or nodes.
+    let (call, work, program, facts) = unsafe { (&mut *call, &*work, &*(*work).program, [*a, *b]) };
     let mut influences = None;
     call.do_carefully(|running, _| {
         let operations = &mut running.books.operations;
         let known = Known {
-            args: [a.near, b.near],
-            influences: [a.influences, b.influences],
+            args: facts.map(|facts| facts.near),
+            influences: facts.map(|facts| facts.influences),
             nodes: [a, b].map(|facts| operations.nodes.node_at(facts)),
             result: Offset { by, err },
         };

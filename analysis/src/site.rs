@@ -101,7 +101,7 @@ pub struct Sites {
 
 /// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then a position for so
 /// many that went wrong, or one execution of so many if that is less; and of those that went well a position for so many, or one execution of so many if that is more.
-const FREE: u64 = 1 << 18;
+const FREE: u64 = 1 << 20;
 const WRONG_EXECUTIONS: u64 = 4;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;

@@ -313,8 +313,8 @@ impl<R: Real> Nodes<R> {
     }
 
     /// The node of which this is what is known; nothing if it is of no node.
-    pub fn node_at(&self, facts: &Facts) -> Option<Handle> {
-        let bytes = (&raw const *facts as usize).checked_sub(self.base as usize)?;
+    pub fn node_at(&self, facts: *const Facts) -> Option<Handle> {
+        let bytes = (facts as usize).checked_sub(self.base as usize)?;
         let index = bytes / size_of::<Node>();
         (index < self.nodes.len()).then(|| Handle::new(index))
     }
