@@ -46,6 +46,8 @@ impl Terminal {
             command.pre_exec(|| {
                 libc::setsid();
                 libc::ioctl(0, libc::TIOCSCTTY, 0);
+                // As a shell in a terminal has it: what runs in the background may be told to ignore keys.
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
                 Ok(())
             });
         }
