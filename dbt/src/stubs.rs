@@ -166,8 +166,11 @@ fn request(asm: &mut Asm) -> u64 {
     wake_service(asm);
     dynasm!(asm.ops
         ; .arch x64
-        // Most answers come sooner than a sleeping thread is woken.
+        // Most answers come sooner than a sleeping thread is woken. Until there is room in the ring it takes longer.
         ; look_for_answer:
+        ; gs mov rcx, [at::EXIT]
+        ; lea rcx, [rcx - Exits::RING_FULL]
+        ; jrcxz >wait
         ; mov r10d, SPINS
         ; spin:
         ; gs mov ecx, [at::PENDING]
