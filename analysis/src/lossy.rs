@@ -95,7 +95,7 @@ impl<R: Real> Operations<R> {
         Some(node)
     }
 
-    /// The same for compiled code, which makes the node itself and counts the execution: the influences of the result, unless there is more to do than that.
+    /// The same for compiled code, which makes the node itself: the influences of the result, unless there is more to do for the execution than to count it.
     #[inline(always)]
     pub fn influences_of_sum<F: Plain>(
         &mut self,
@@ -104,16 +104,20 @@ impl<R: Real> Operations<R> {
         site: usize,
         known: &Known,
     ) -> Option<Influences> {
-        let is_counted = |sites: &Sites, ulps: u64| !sites.looks_at_wrong(site, ulps);
+        let is_counted = |sites: &Sites, wrong: Option<u64>| match wrong {
+            Some(ulps) => !sites.looks_at_wrong(site, ulps),
+            None => !sites.is_due(site),
+        };
         let judged = self.judge_sum::<F>(operator, native, site, known, is_counted)?;
-        if let Verdict::Wrong(kind, local) = judged.verdict {
-            self.sites.count_wrong(site, kind, local);
+        match judged.verdict {
+            Verdict::Wrong(kind, local) => self.sites.count_wrong(site, kind, local),
+            Verdict::Fine(_) => self.sites.count(site),
         }
         Some(judged.influences)
     }
 
-    /// How a sum went that is known as a distance. Nothing, and nothing has been changed, if there is a doubt to settle, or if it went wrong by so many floats
-    /// that that is not wanted.
+    /// How a sum went that is known as a distance. Nothing, and nothing has been changed, if there is a doubt to settle, or if that is not wanted of an
+    /// execution that went wrong by so many floats, or well.
     #[inline(always)]
     fn judge_sum<F: Plain>(
         &mut self,
@@ -121,7 +125,7 @@ impl<R: Real> Operations<R> {
         native: u64,
         site: usize,
         known: &Known,
-        is_wanted: impl FnOnce(&Sites, u64) -> bool,
+        is_wanted: impl FnOnce(&Sites, Option<u64>) -> bool,
     ) -> Option<Judged> {
         let Known { args, influences: [from_a, from_b], nodes: [a, b], result } = *known;
         let [of_x, of_y] = args.map(|arg| arg.offset.pair(arg.native));
@@ -155,9 +159,9 @@ impl<R: Real> Operations<R> {
         if is_wrong {
             repair = repaired(self);
             is_wrong = repair.is_none();
-            if is_wrong && !is_wanted(&self.sites, local) {
-                return None;
-            }
+        }
+        if !is_wanted(&self.sites, is_wrong.then_some(local)) {
+            return None;
         }
         if is_doubtful {
             self.sites.passes_over_doubt(site);

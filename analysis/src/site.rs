@@ -272,9 +272,10 @@ impl Sites {
         }
     }
 
-    /// One that is not looked at, and that compiled code counts among all.
+    /// One that is not looked at.
     #[inline(always)]
     pub fn count_wrong(&mut self, number: usize, kind: CauseKind, ulps: u64) {
+        self.count(number);
         if let State::Candidate(candidate) = &mut self.sites[number].state {
             candidate.count(kind, ulps);
             candidate.wrong.is_due();

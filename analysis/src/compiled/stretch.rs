@@ -270,7 +270,7 @@ impl<R: Real> Compiler<'_, R> {
         Arithmetic { asm: &mut self.asm, args, is_single: ty == Type::F32, reals: PhantomData::<R> }
             .operation(operator);
         // It must be fine beyond doubt, and under no influence, or there is more to decide.
-        let [undecided, decided, due] = self.asm.new_labels();
+        let [undecided, decided, counted, due] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
             ; vucomisd xmm10, xmm7
@@ -291,6 +291,7 @@ impl<R: Real> Compiler<'_, R> {
             ; mov rcx, QWORD tally as i64
             ; dec QWORD [rcx + offset_of!(Tally, left) as i32]
             ; jle =>due
+            ; =>counted
             ; vunpcklpd xmm2, xmm2, xmm6
             ; vmovupd [rbp + to], xmm2
             ; vmovsd [rbp + to + offset_of!(Node, near.offset.err) as i32], xmm8
@@ -299,7 +300,7 @@ impl<R: Real> Compiler<'_, R> {
         );
         self.make_arguments(plain, ty, to);
         dynasm!(self.asm; .arch x64; prefetchw [rbp + to + AHEAD]);
-        let later = Undecided { operator, ty, args, result, work, undecided, decided, due, slow };
+        let later = Undecided { operator, ty, args, result, work, undecided, decided, counted, due, slow };
         self.undecided.push(later);
     }
 
@@ -328,15 +329,16 @@ impl<R: Real> Compiler<'_, R> {
     /// Behind the rest: what is to be done for operations that are not simply fine.
     pub fn decide(&mut self) {
         for later in std::mem::take(&mut self.undecided) {
-            let Undecided { operator, ty, args, result, work, undecided, decided, due, slow } = later;
+            let Undecided { operator, ty, args, result, work, undecided, decided, counted, due, slow } = later;
             dynasm!(self.asm; .arch x64; =>undecided);
             self.point_to(&args[..operator.arity()]);
             dynasm!(self.asm; .arch x64; mov edi, result as i32);
             self.call_routine(decide(operator, ty), work);
             dynasm!(self.asm
                 ; .arch x64
-                ; jnc =>decided
-                ; jmp =>slow
+                ; jc =>slow
+                ; jne =>decided
+                ; jmp =>counted
                 ; =>due
                 // This one is for the engine to count.
                 ; inc QWORD [rcx + offset_of!(Tally, left) as i32]
@@ -368,6 +370,7 @@ pub struct Undecided {
     work: *const Work,
     undecided: DynamicLabel,
     decided: DynamicLabel,
+    counted: DynamicLabel,
     due: DynamicLabel,
     slow: DynamicLabel,
 }

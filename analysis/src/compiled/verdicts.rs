@@ -29,7 +29,8 @@ impl<R: Real> Maker<R> {
     }
 
     /// An operation that is not fine beyond doubt, or whose arguments have influences. It is as [`Arithmetic`] leaves it, and in rdi there is how many
-    /// operations have been done that are not counted. The influences of the result go into eax.
+    /// operations have been done that are not counted. The influences of the result go into eax. The zero flag tells that the execution is counted at its
+    /// site.
     pub fn decide(&mut self, operator: Operator, ty: Type) {
         let [fine, fail] = self.asm.new_labels();
         dynasm!(self.asm
@@ -54,9 +55,10 @@ impl<R: Real> Maker<R> {
             let skip = offset_of!(Tally, doubts.skip) as i32;
             dynasm!(self.asm; .arch x64; mov rcx, [BYTE r11 + offset_of!(Work, of) as i8]; dec QWORD [rcx + skip]);
         }
-        dynasm!(self.asm; .arch x64; clc; ret; =>fine);
+        // (No carry, and not zero.)
+        dynasm!(self.asm; .arch x64; test rsp, rsp; ret; =>fine);
         self.influences(operator, ty, fail);
-        dynasm!(self.asm; .arch x64; clc; ret; =>fail);
+        dynasm!(self.asm; .arch x64; test rsp, rsp; ret; =>fail);
         match operator {
             Operator::Add | Operator::Sub => self.judge(ty),
             _ => dynasm!(self.asm; .arch x64; stc; ret),
@@ -69,9 +71,6 @@ impl<R: Real> Maker<R> {
         let [fail] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
-            ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
-            ; cmp QWORD [rax + offset_of!(Tally, left) as i32], 1
-            ; jle =>fail
             ; sub rsp, 40
             ; vmovsd [rsp], xmm2
             ; vmovsd [rsp + 8], xmm6
@@ -96,6 +95,8 @@ impl<R: Real> Maker<R> {
             ; mov r10, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
             // The carry flag is its sign.
             ; bt rax, 63
+            ; jc =>fail
+            ; cmp eax, eax
             ; ret
             ; =>fail
             ; stc
