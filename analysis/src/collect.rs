@@ -107,7 +107,7 @@ impl<R: Real> Nodes<R> {
         examples(&mut tell);
         self.cursor = live;
         let room = ROOM * live;
-        self.enough = (room + room.min(AGAIN)).clamp(FEW, self.most.max(live + FEW));
+        self.enough = (room + (3 * room).min(AGAIN)).clamp(FEW, self.most.max(live + FEW));
         if self.nodes.len() > 2 * self.enough {
             self.nodes.truncate(self.enough);
             self.end = self.nodes.len();

@@ -56,7 +56,7 @@ struct Found {
 }
 
 const SURE: u32 = 16;
-const ONE_IN: u32 = 1 << 14;
+const ONE_IN: u32 = 1 << 17;
 const NOW_AND_THEN: u32 = 8;
 
 impl Found {
