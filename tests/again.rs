@@ -30,7 +30,7 @@ fn two_runs_of_a_program_have_the_same_findings() {
         assert_same(PROGRAMS, options, options);
     }
     // Compiled or not.
-    for options in [&[][..], &["--real", "dd"], &["--threshold", "1"]] {
+    for options in [&[][..], &["--real", "dd"], &["--real", "mpfr"], &["--threshold", "1"]] {
         assert_same(PROGRAMS, options, &[options, &["--no-compile"]].concat());
     }
 }

@@ -4,10 +4,11 @@ use super::{AHEAD, FEW, Handle, Kept, Nodes, Slot, prefetch};
 use crate::node::INLINE;
 use crate::real::Real;
 
-/// How many times the nodes in use there are room for: each collection looks at all in use. And as much again while that is not much, because
-/// memory that was never used takes long, too.
+/// How many times the nodes in use there are room for: each collection looks at all in use. And so many times as much again while that is not
+/// much, because memory that was never used takes long, too.
 const ROOM: usize = 4;
-const AGAIN: usize = 1 << 18;
+const AGAIN: usize = 3;
+const MUCH: usize = 1 << 18;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
 /// value shows only further below.
 const GENEROUS: usize = 1;
@@ -107,7 +108,7 @@ impl<R: Real> Nodes<R> {
         examples(&mut tell);
         self.cursor = live;
         let room = ROOM * live;
-        self.enough = (room + (3 * room).min(AGAIN)).clamp(FEW, self.most.max(live + FEW));
+        self.enough = (room + (AGAIN * room).min(MUCH)).clamp(FEW, self.most.max(live + FEW));
         if self.nodes.len() > 2 * self.enough {
             self.nodes.truncate(self.enough);
             self.end = self.nodes.len();

@@ -230,6 +230,11 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
     let stretch = unsafe { work.stretch.as_ref() };
     call.do_carefully(|running, lanes| match stretch {
         Some(stretch) => stretch.execute(work, running, program, record, lanes),
+        None if !R::HAS_PAIRS => {
+            // SAFETY: there is no compiled code where the CPU does not have it.
+            unsafe { running.run_some_with_fma(&program.lanes.instrs[work.instrs.clone()], program, record, lanes) };
+            false
+        }
         None => {
             work.instrs.clone().for_each(|number| execute_one(number, running, program, record, lanes));
             false
@@ -348,9 +353,10 @@ const LANE_OWN: i8 = offset_of!(Lane, own) as i8;
 const _: () = assert!(size_of::<Lane>() <= i8::MAX as usize);
 
 /// What two bytes of a node say of one that is an argument like others.
-fn plain(ty: Type) -> i16 {
+fn plain<R: Real>(ty: Type) -> i16 {
     const { assert!(offset_of!(Node, kept) == offset_of!(Node, ty) + 1) };
-    ty as i16 | (Kept::Plain as i16) << 8
+    let kept = if R::HAS_PAIRS { Kept::Plain } else { Kept::Real };
+    ty as i16 | (kept as i16) << 8
 }
 
 /// What four bytes of a lane say of an argument that is ready: whether it is wide, that it is ready, and how it is kept.
@@ -402,7 +408,7 @@ impl<'a, R: Real> Compiler<'a, R> {
         dynasm!(compiler.asm; .arch x64; =>start);
         let mut next = 0;
         while next < instrs.len() {
-            next = match Stretch::at(next, instrs) {
+            next = match Stretch::at::<R>(next, instrs) {
                 Some(stretch) => {
                     let end = stretch.instrs.end;
                     compiler.stretch(stretch);
@@ -472,7 +478,8 @@ impl<'a, R: Real> Compiler<'a, R> {
             }
         }
         let is_odd = |number: &usize| {
-            Stretch::at(*number, instrs).is_none() && !matches!(instrs[*number], Instr::Logic(_)) || *number == first
+            Stretch::at::<R>(*number, instrs).is_none() && !matches!(instrs[*number], Instr::Logic(_))
+                || *number == first
         };
         let end = (first..instrs.len()).take_while(is_odd).last().map_or(first, |last| last) + 1;
         let work = self.work(self.works_on(first..end));
@@ -498,8 +505,8 @@ impl<'a, R: Real> Compiler<'a, R> {
     /// A mask may be on either side; it mostly is on the second.
     fn logic(&mut self, logic: &Logic, work: *const Work) -> bool {
         let routine = match logic.op {
-            BitOp::Xor => NEG,
-            BitOp::And => ABS,
+            BitOp::Xor if R::HAS_PAIRS => NEG,
+            BitOp::And if R::HAS_PAIRS => ABS,
             _ => return false,
         };
         let [[a, next_to_a], [b, _]] = logic.args;

@@ -118,6 +118,14 @@ impl<R: Real> Running<'_, R> {
         self.books.lanes = lanes;
     }
 
+    /// Some of the instructions, for compiled code.
+    #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+    pub fn run_some_with_fma(&mut self, instrs: &[Instr], program: &Program, record: &[u8], lanes: &mut [Lane]) {
+        for instr in instrs {
+            self.execute(instr, program, record, lanes);
+        }
+    }
+
     #[inline(always)]
     fn execute(&mut self, instr: &Instr, program: &Program, record: &[u8], lanes: &mut [Lane]) {
         match instr {

@@ -161,7 +161,7 @@ impl<R: Real> Compiler<'_, R> {
             ; shl rdx, NODE_SHIFT
             ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
             ; mov r8, [rdx + node(offset_of!(Node, near.native))]
-            ; cmp WORD [rdx + node(offset_of!(Node, ty))], plain(Type::F32)
+            ; cmp WORD [rdx + node(offset_of!(Node, ty))], plain::<R>(Type::F32)
             ; je =>single
         );
         if is_last {
@@ -169,7 +169,7 @@ impl<R: Real> Compiler<'_, R> {
         } else {
             dynasm!(self.asm
                 ; .arch x64
-                ; cmp WORD [rdx + node(offset_of!(Node, ty))], plain(Type::F64)
+                ; cmp WORD [rdx + node(offset_of!(Node, ty))], plain::<R>(Type::F64)
                 ; jne =>slow
                 ; cmp r8, rax
                 ; jne =>slow

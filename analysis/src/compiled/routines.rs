@@ -47,9 +47,9 @@ pub struct Routines {
 }
 
 impl Routines {
-    /// None where the CPU cannot run them, reals are not made for them, or too little is tolerated.
+    /// None where the CPU cannot run them, or too little is tolerated for operations on distances.
     pub fn new<R: Real>(tolerated: u64, settles: bool) -> Routines {
-        let can_be = R::HAS_PAIRS && engine::has_fma() && tolerated >= offset::LOCAL;
+        let can_be = engine::has_fma() && (!R::HAS_PAIRS || tolerated >= offset::LOCAL);
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
         let examples = std::array::from_fn(|number| {
@@ -400,6 +400,14 @@ impl<R: Real> Maker<R> {
             ; shr rcx, 32
         );
         self.find_shadow(Type::F64, slow);
+        if !R::HAS_PAIRS {
+            // The engine wants all of it.
+            dynasm!(self.asm
+                ; .arch x64
+                ; mov [BYTE rdi + LANE_BITS], r8
+                ; mov [BYTE rdi + LANE_PART], rax
+            );
+        }
         self.set_shadow();
         dynasm!(self.asm
             ; .arch x64
@@ -522,7 +530,7 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; jne =>slow
-            ; cmp WORD [BYTE rdx + offset_of!(Node, ty) as i8], plain(ty)
+            ; cmp WORD [BYTE rdx + offset_of!(Node, ty) as i8], plain::<R>(ty)
             ; jne =>slow
         );
     }

@@ -28,9 +28,11 @@ const FACTS: [Gpr; 3] = [8, 9, 1];
 
 impl Stretch {
     /// Can it be in one?
-    fn takes(instr: &Instr) -> bool {
+    fn takes<R: Real>(instr: &Instr) -> bool {
         match instr {
-            Instr::Doubles(_) | Instr::Singles(_) | Instr::Compare(_) | Instr::Double(_) | Instr::Single(_) => true,
+            // Reals that are no pairs are for the engine.
+            Instr::Doubles(_) | Instr::Singles(_) | Instr::Compare(_) => R::HAS_PAIRS,
+            Instr::Double(_) | Instr::Single(_) => true,
             Instr::LoadDouble(..) | Instr::LiveDouble(..) | Instr::Load(..) | Instr::Live(..) => true,
             Instr::Const { .. } | Instr::Fresh(_) | Instr::Put { .. } | Instr::Drop { .. } => true,
             Instr::Store { .. } | Instr::StoreDouble { .. } => true,
@@ -40,9 +42,10 @@ impl Stretch {
     }
 
     /// The one that begins at an instruction; nothing if none does.
-    pub fn at(first: usize, instrs: &[Instr]) -> Option<Stretch> {
+    pub fn at<R: Real>(first: usize, instrs: &[Instr]) -> Option<Stretch> {
         let mut stretch = Stretch { instrs: first..first, results: Vec::new() };
-        for (number, instr) in instrs.iter().enumerate().skip(first).take_while(|(_, instr)| Stretch::takes(instr)) {
+        for (number, instr) in instrs.iter().enumerate().skip(first).take_while(|(_, instr)| Stretch::takes::<R>(instr))
+        {
             if let Instr::Doubles(plain) | Instr::Singles(plain) = instr {
                 if stretch.results.len() == MOST {
                     break;

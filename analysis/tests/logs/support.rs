@@ -8,12 +8,13 @@ use fpgrind_ir::{Block, GuestInstr, Op, Place, Stmt, Type, parse_block};
 pub const PRINT: u64 = 0x500000;
 
 /// The same log analysed with MPFR and with double-doubles, interpreted and compiled: the answers must be the same.
-pub struct Analyses([Analysis; 3]);
+pub struct Analyses([Analysis; 4]);
 
 impl Analyses {
     fn new() -> Analyses {
-        let ways = [(RealKind::Mpfr, None), (RealKind::Auto, None), (RealKind::Auto, Some(0))];
-        Analyses(ways.map(|(real, compile_after)| Analysis::new(Config { real, compile_after, ..Config::default() })))
+        let way = |real, compile_after| Analysis::new(Config { real, compile_after, ..Config::default() });
+        let [mpfr, auto] = [RealKind::Mpfr, RealKind::Auto];
+        Analyses([way(mpfr, None), way(mpfr, Some(0)), way(auto, None), way(auto, Some(0))])
     }
 
     pub fn event(&mut self, event: Event<'_>) {
@@ -33,17 +34,17 @@ impl Analyses {
     }
 
     pub fn finish(self) -> Findings {
-        let [mpfr, auto, compiled] = self.0.map(Analysis::finish);
+        let found = self.0.map(Analysis::finish);
         // NaN is not equal to itself, but looks the same.
-        let [looks, others @ ..] = [&mpfr, &auto, &compiled].map(|findings| format!("{findings:#?}"));
-        assert_eq!([&looks; 2], others.each_ref());
-        mpfr
+        same(found.each_ref().map(|findings| format!("{findings:#?}")));
+        let [findings, ..] = found;
+        findings
     }
 }
 
-fn same<T: PartialEq + std::fmt::Debug>([a, b, c]: [T; 3]) -> T {
-    assert_eq!([&a; 2], [&b, &c]);
-    a
+fn same<T: PartialEq + std::fmt::Debug>([one, others @ ..]: [T; 4]) -> T {
+    assert_eq!([&one; 3], others.each_ref());
+    one
 }
 
 pub struct Log {
