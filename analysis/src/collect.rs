@@ -5,9 +5,10 @@ use crate::node::INLINE;
 use crate::real::Real;
 
 /// How many times the nodes in use there are room for: each collection looks at all in use. And so many times as much again while that is not
-/// much, because memory that was never used takes long, too.
+/// much, because memory that was never used takes long, too; less where what lies beside nodes takes as much.
 const ROOM: usize = 4;
 const AGAIN: usize = 3;
+const AGAIN_WITH_BESIDE: usize = 1;
 const MUCH: usize = 1 << 18;
 /// How many times the levels asked for are kept while memory is not short. An expression shows so many levels, but whether a loop carries a
 /// value shows only further below.
@@ -108,7 +109,8 @@ impl<R: Real> Nodes<R> {
         examples(&mut tell);
         self.cursor = live;
         let room = ROOM * live;
-        self.enough = (room + (AGAIN * room).min(MUCH)).clamp(FEW, self.most.max(live + FEW));
+        let again = if R::HAS_PAIRS { AGAIN } else { AGAIN_WITH_BESIDE };
+        self.enough = (room + (again * room).min(MUCH)).clamp(FEW, self.most.max(live + FEW));
         if self.nodes.len() > 2 * self.enough {
             self.nodes.truncate(self.enough);
             self.end = self.nodes.len();

@@ -119,7 +119,7 @@ pub struct Nodes<R> {
 }
 
 /// They fit into a second-level cache: more are worth their misses only if they are in use.
-const FEW: usize = 1 << 14;
+const FEW: usize = 1 << 13;
 /// New ones come in such numbers.
 const MORE: usize = PAGE;
 /// How far ahead of itself a collection has the memory fetched that it will look at.
