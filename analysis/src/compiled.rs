@@ -7,11 +7,12 @@
 //! Operations are written out (`stretch.rs`, `arithmetic.rs`), what is long and rare is called (`routines.rs`, `verdicts.rs`).
 //! Code goes from record to record by itself, as long as there is code for them.
 //!
-//! While it runs, these registers stay what they are: rbx the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
+//! While it runs, these registers stay what they are: rbx near the numbers beside the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
 //! r15 what is known of the thread's registers; rbp is where the next node will be, and in stretches r10 is its number.
 
 #[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod arithmetic;
+mod avx;
 mod literals;
 mod places;
 mod routines;
@@ -21,6 +22,8 @@ mod stretch;
 mod verdicts;
 
 use arithmetic::Assembly;
+use avx::near;
+use literals::field;
 pub use routines::Routines;
 use routines::{ABS, ENGINE, ENTER, NEG, NEXT, READY, READY_SINGLE};
 use stretch::{Stretch, Undecided, execute_one};
@@ -435,17 +438,17 @@ impl<'a, R: Real> Compiler<'a, R> {
         dynasm!(self.asm
             ; .arch x64
             ; add r12, self.program.record as i32
-            ; mov rax, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
-            ; cmp r12, [rbx + (way + offset_of!(Way, last)) as i32]
+            ; mov rax, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]
+            ; cmp r12, [rbx + field::<R>(way + offset_of!(Way, last))]
             ; ja =>other
             ; cmp DWORD [r12], number as i32
             ; jne =>other
-            ; cmp rax, [rbx + offset_of!(Operations<R>, nodes.enough) as i32]
+            ; cmp rax, [rbx + field::<R>(offset_of!(Operations<R>, nodes.enough))]
             ; jae =>other
-            ; inc QWORD [rbx + (way + offset_of!(Way, records)) as i32]
+            ; inc QWORD [rbx + field::<R>(way + offset_of!(Way, records))]
             ; jmp =>start
             ; =>other
-            ; jmp QWORD [rbx + next as i32]
+            ; jmp QWORD [rbx + field::<R>(next)]
         );
     }
 
@@ -499,7 +502,7 @@ impl<'a, R: Real> Compiler<'a, R> {
     /// Calls a routine, which goes on here.
     fn call_routine(&mut self, number: usize, work: *const Work) {
         let at = offset_of!(Operations<R>, routines.table) + number * size_of::<*const u8>();
-        dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64; call QWORD [rbx + at as i32]);
+        dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64; call QWORD [rbx + field::<R>(at)]);
     }
 
     /// A mask may be on either side; it mostly is on the second.

@@ -24,10 +24,10 @@ pub struct Offset {
 pub const SLACK: f64 = 1.0 + f64::EPSILON * 128.0;
 /// An operation is fine beyond doubt if the first term of a sum is at most eight times the result, or four times if the other is a product (so the
 /// other is at most nine or five times, and what is rounded of both makes no more than [`LOCAL`] floats), if the distance is less than such a part
-/// of the result, and the doubt less than four floats.
+/// of the native result, and so less than a 256th of the real one, and the doubt less than four floats.
 pub const TERM: f64 = 1.0 / 8.0;
 pub const TERM_BESIDE_PRODUCT: f64 = 1.0 / 4.0;
-pub const DISTANCE: f64 = 256.0;
+pub const DISTANCE: f64 = 257.0;
 pub const DOUBT: f64 = 1.0 / (4.0 * U);
 pub const DOUBT_OF_SINGLES: f64 = 1.0 / (2.0 * f32::EPSILON as f64);
 /// Floats that the local error and the doubt of an operation that passes here may make up together, at most.
@@ -49,6 +49,7 @@ pub struct Near {
 /// The operation on such arguments.
 pub struct Done {
     pub offset: Offset,
+    native: f64,
     /// The double next to the real; what the operation's local error weighs beside it; and the same with distance and doubt.
     pub real: f64,
     local: f64,
@@ -62,7 +63,7 @@ impl Done {
     /// Is it fine beyond doubt?
     #[inline(always)]
     pub fn is_fine(&self) -> bool {
-        self.real.abs() > self.weight || self.is_zero
+        self.native.abs() > self.weight || self.is_zero
     }
 
     /// Or as far as can be known, if there is a doubt? Double-doubles know no better then, even of what is far away.
@@ -127,6 +128,7 @@ impl Arithmetic {
         let far = f64::mul_add(by.abs(), DISTANCE, weight);
         Done {
             offset: Offset { by, err },
+            native: self.native,
             real: self.native + by,
             local: weight,
             weight: f64::mul_add(err, doubt, far),

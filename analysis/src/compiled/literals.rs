@@ -1,14 +1,12 @@
-//! Numbers that compiled code asks for. They lie beside the routines, where all code finds them.
+//! Numbers that compiled code asks for, and where it finds them, and all else that belongs to operations.
 
+use super::avx::{At, Gpr};
 use super::*;
 use crate::offset::{DISTANCE, DOUBT, DOUBT_OF_SINGLES, LEAST, LEAST_SINGLE, REPAIR, SLACK, TERM, TERM_BESIDE_PRODUCT};
 use crate::pair;
 
 #[derive(Clone, Copy)]
 pub enum Literal {
-    /// Masks: all but the sign, and the sign.
-    Magnitude,
-    Sign,
     Term,
     TermBesideProduct,
     Distance,
@@ -23,16 +21,19 @@ pub enum Literal {
     TwoU,
     TwoUAndSlack,
     FourU,
+    /// Masks, for two doubles at once: the sign, and all but that.
+    Sign,
+    SignToo,
+    Magnitude,
+    MagnitudeToo,
 }
 
-/// By number, each twice: for two doubles at once.
-pub type Literals = [[u64; 2]; 16];
+/// By number.
+pub type Literals = [u64; 18];
 
 pub fn literals() -> Literals {
     use Literal::*;
     let all = [
-        (Magnitude, f64::from_bits(!(1 << 63))),
-        (Sign, -0.0),
         (Term, TERM),
         (TermBesideProduct, TERM_BESIDE_PRODUCT),
         (Distance, DISTANCE),
@@ -47,15 +48,28 @@ pub fn literals() -> Literals {
         (TwoU, 2.0 * pair::U),
         (TwoUAndSlack, 2.0 * pair::U * SLACK),
         (FourU, 4.0 * pair::U),
+        (Sign, -0.0),
+        (SignToo, -0.0),
+        (Magnitude, f64::from_bits(!(1 << 63))),
+        (MagnitudeToo, f64::from_bits(!(1 << 63))),
     ];
     let mut literals = Literals::default();
     for (literal, number) in all {
-        literals[literal as usize] = [number.to_bits(); 2];
+        literals[literal as usize] = number.to_bits();
     }
     literals
 }
 
-/// Where it is, from rbx.
-pub fn literal<R: Real>(literal: Literal) -> i32 {
-    (offset_of!(Operations<R>, routines.literals) + literal as usize * size_of::<[u64; 2]>()) as i32
+/// Where it is.
+pub fn number<R: Real>(literal: Literal) -> At {
+    let at = offset_of!(Operations<R>, routines.literals) + literal as usize * size_of::<u64>();
+    At { register: OPERATIONS, distance: field::<R>(at) }
+}
+
+/// rbx.
+const OPERATIONS: Gpr = 3;
+
+/// Where a field of the operations is, from rbx. That points to where what is asked for most can be told in a byte.
+pub const fn field<R>(offset: usize) -> i32 {
+    offset as i32 - offset_of!(Operations<R>, routines.literals) as i32
 }

@@ -159,7 +159,7 @@ impl<R: Real> Compiler<'_, R> {
             ; .arch x64
             ; mov rdx, rdi
             ; shl rdx, NODE_SHIFT
-            ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
+            ; add rdx, [rbx + field::<R>(offset_of!(Operations<R>, nodes.base))]
             ; mov r8, [rdx + node(offset_of!(Node, near.native))]
             ; cmp WORD [rdx + node(offset_of!(Node, ty))], plain::<R>(Type::F32)
             ; je =>single
@@ -273,7 +273,7 @@ impl<R: Real> Compiler<'_, R> {
                     ; mov rcx, rax
                     ; shr rcx, 32
                     ; shl rcx, NODE_SHIFT
-                    ; add rcx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
+                    ; add rcx, [rbx + field::<R>(offset_of!(Operations<R>, nodes.base))]
                     ; cmp BYTE [rcx + (offset_of!(Node, ty) as i32 - size_of::<Node>() as i32)], Type::F32 as i8
                     ; jne =>slow
                     ; =>whole

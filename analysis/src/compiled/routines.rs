@@ -4,7 +4,7 @@
 //! description in r11 ([`Work`]).
 
 use super::arithmetic::{Assembly, fetch_mask};
-use super::literals::{Literal, Literals, literal, literals};
+use super::literals::{Literal, Literals, field, literals, number};
 use super::*;
 use crate::engine;
 use crate::offset;
@@ -37,6 +37,7 @@ pub fn decide(operator: Operator, ty: Type) -> usize {
 }
 
 /// Where each begins. They belong to operations, at whose side they lie.
+#[repr(C)]
 pub struct Routines {
     pub table: [*const u8; COUNT],
     pub literals: Literals,
@@ -74,7 +75,7 @@ pub fn write_kind<R: Real>(asm: &mut impl DynasmApi, operator: Operator, ty: Typ
     let [a, b, c] = slots.map(|slot| slot.0);
     dynasm!(asm
         ; .arch x64
-        ; mov eax, [rbx + (node + offset_of!(Node, operator)) as i32]
+        ; mov eax, [rbx + field::<R>(node + offset_of!(Node, operator))]
         ; mov [rbp + to + offset_of!(Node, operator) as i32], eax
         ; mov DWORD [rbp + to + offset_of!(Node, slots) as i32], i32::from_le_bytes([a, b, c, false as u8])
     );
@@ -96,9 +97,9 @@ pub const AHEAD: i32 = 1024;
 pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>) {
     dynasm!(asm
         ; .arch x64
-        ; mov rbp, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+        ; mov rbp, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]
         ; shl rbp, NODE_SHIFT
-        ; add rbp, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
+        ; add rbp, [rbx + field::<R>(offset_of!(Operations<R>, nodes.base))]
     );
 }
 
@@ -186,7 +187,7 @@ impl<R: Real> Maker<R> {
             ; push r14
             ; push r15
             ; sub rsp, 8
-            ; mov rbx, rdi
+            ; lea rbx, [rdi - field::<R>(0)]
             ; mov r12, rsi
             ; mov r13, rdx
             ; mov r14, rcx
@@ -200,7 +201,7 @@ impl<R: Real> Maker<R> {
     fn next(&mut self) {
         let [back] = self.asm.new_labels();
         let way = offset_of!(Operations<R>, routines.way);
-        let way = |field: usize| (way + field) as i32;
+        let way = |part: usize| field::<R>(way + part);
         dynasm!(self.asm
             ; .arch x64
             ; cmp r12, [rbx + way(offset_of!(Way, last))]
@@ -212,8 +213,8 @@ impl<R: Real> Maker<R> {
             ; mov eax, [rcx + 4 * rax]
             ; test eax, eax
             ; jz =>back
-            ; mov rcx, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
-            ; cmp rcx, [rbx + offset_of!(Operations<R>, nodes.enough) as i32]
+            ; mov rcx, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]
+            ; cmp rcx, [rbx + field::<R>(offset_of!(Operations<R>, nodes.enough))]
             ; jae =>back
             ; inc QWORD [rbx + way(offset_of!(Way, records))]
             ; add rax, [rbx + way(offset_of!(Way, base))]
@@ -236,7 +237,7 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; sub rsp, 8
-            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
+            ; mov rdi, [rbx + field::<R>(offset_of!(Operations<R>, routines.way.call))]
             ; mov rsi, r11
             ; mov rdx, r12
             ; mov rax, QWORD function as usize as i64
@@ -245,7 +246,7 @@ impl<R: Real> Maker<R> {
         );
         find_room::<R>(&mut self.asm);
         fetch_mask::<R>(&mut self.asm);
-        dynasm!(self.asm; .arch x64; mov r10, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]; neg al; ret);
+        dynasm!(self.asm; .arch x64; mov r10, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]; neg al; ret);
     }
 
     /// Sees to it that the next node is a free one.
@@ -253,9 +254,9 @@ impl<R: Real> Maker<R> {
         let [roomy] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
-            ; mov rax, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+            ; mov rax, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]
             ; prefetchw [rbp + AHEAD]
-            ; cmp rax, [rbx + offset_of!(Operations<R>, nodes.end) as i32]
+            ; cmp rax, [rbx + field::<R>(offset_of!(Operations<R>, nodes.end))]
             ; jne =>roomy
         );
         self.make_room();
@@ -272,7 +273,7 @@ impl<R: Real> Maker<R> {
             ; push rdx
             ; push r10
             ; push r11
-            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
+            ; mov rdi, [rbx + field::<R>(offset_of!(Operations<R>, routines.way.call))]
             ; mov rax, QWORD function as usize as i64
             ; call rax
             ; pop r11
@@ -330,9 +331,9 @@ impl<R: Real> Maker<R> {
             dynasm!(self.asm
                 ; .arch x64
                 ; vmovq xmm1, r8
-                ; vandpd xmm1, xmm1, [rbx + literal::<R>(Literal::Magnitude)]
+                ; vandpd xmm1, xmm1, [rbx + number::<R>(Literal::Magnitude).distance]
                 ; vmovsd xmm0, [BYTE rdx + offset_of!(Facts, near.offset.by) as i8]
-                ; vandpd xmm0, xmm0, [rbx + literal::<R>(Literal::Magnitude)]
+                ; vandpd xmm0, xmm0, [rbx + number::<R>(Literal::Magnitude).distance]
                 ; vaddsd xmm0, xmm0, [BYTE rdx + offset_of!(Facts, near.offset.err) as i8]
                 ; vucomisd xmm1, xmm0
                 ; jbe =>slow
@@ -368,10 +369,10 @@ impl<R: Real> Maker<R> {
             ; vunpcklpd xmm2, xmm2, xmm0
             ; vmovupd [rbp + offset_of!(Node, near.native) as i32], xmm2
             ; vmovsd [rbp + offset_of!(Node, near.offset.err) as i32], xmm1
-            ; inc QWORD [rbx + offset_of!(Operations<R>, count) as i32]
-            ; mov rax, [rbx + cursor as i32]
+            ; inc QWORD [rbx + field::<R>(offset_of!(Operations<R>, count))]
+            ; mov rax, [rbx + field::<R>(cursor)]
             ; inc rax
-            ; mov [rbx + cursor as i32], rax
+            ; mov [rbx + field::<R>(cursor)], rax
             ; shl rax, 32
             ; or rax, SHADOW
             ; mov [BYTE r10 + LANE_BITS], rsi
@@ -518,7 +519,7 @@ impl<R: Real> Maker<R> {
             // Handles begin at one.
             ; lea rdx, [rcx - 1]
             ; shl rdx, NODE_SHIFT
-            ; add rdx, [rbx + offset_of!(Operations<R>, nodes.base) as i32]
+            ; add rdx, [rbx + field::<R>(offset_of!(Operations<R>, nodes.base))]
         );
         match ty {
             Type::F32 => {

@@ -4,7 +4,8 @@
 //! called, is known beforehand, and lanes of results need not be filled. The cursor and the count of operations move at the end. What
 //! is out of the ordinary is for the engine, which puts its result where it is expected; if it could not, it does the rest of the stretch, too.
 
-use super::arithmetic::{Arithmetic, Assembly, At, Gpr, INFLUENCES, fetch_mask};
+use super::arithmetic::{Arithmetic, Assembly, INFLUENCES, fetch_mask};
+use super::avx::{At, FIRST, Gpr, Write, near};
 use super::routines::{AHEAD, COMPARE, ROOM, decide, write_kind};
 use super::*;
 use crate::lanes::Lanes;
@@ -158,9 +159,9 @@ impl<R: Real> Compiler<'_, R> {
             let [full, roomy] = self.asm.new_labels();
             dynasm!(self.asm
                 ; .arch x64
-                ; mov r10, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+                ; mov r10, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]
                 ; lea rax, [r10 + count as i32]
-                ; cmp rax, [rbx + offset_of!(Operations<R>, nodes.end) as i32]
+                ; cmp rax, [rbx + field::<R>(offset_of!(Operations<R>, nodes.end))]
                 ; ja =>full
                 ; =>roomy
             );
@@ -207,8 +208,8 @@ impl<R: Real> Compiler<'_, R> {
             self.fill_lanes(&stretch);
             dynasm!(self.asm
                 ; .arch x64
-                ; add QWORD [rbx + offset_of!(Operations<R>, nodes.cursor) as i32], count as i32
-                ; add QWORD [rbx + offset_of!(Operations<R>, count) as i32], count as i32
+                ; add QWORD [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))], count as i32
+                ; add QWORD [rbx + field::<R>(offset_of!(Operations<R>, count))], count as i32
                 ; add rbp, (count * size_of::<Node>()) as i32
             );
         }

@@ -3,8 +3,9 @@
 //! What is known of the arguments is at r8, r9 and rcx, and r11 says what it is ([`Work`]). The carry flag tells that the engine must do it; nothing has
 //! been changed then.
 
-use super::arithmetic::{Arithmetic, At, INFLUENCES, doubt, fetch_mask};
-use super::literals::{Literal, literal};
+use super::arithmetic::{Arithmetic, INFLUENCES, doubt, fetch_mask};
+use super::avx::{ADD, At, MUL, Write};
+use super::literals::{Literal, number};
 use super::routines::Maker;
 use super::*;
 use crate::choice::Choice;
@@ -39,15 +40,17 @@ impl<R: Real> Maker<R> {
             ; cmp QWORD [rax + offset_of!(Tally, left) as i32], 1
             ; jle =>fail
             ; vucomisd xmm10, xmm7
-            ; ja =>fine
         );
+        // (That leaves the flags alone.)
+        self.arithmetic(ty).real();
+        dynasm!(self.asm; .arch x64; ja =>fine);
         match operator {
             Operator::Add | Operator::Sub => self.check_zero_sum(fine),
             Operator::Mul => self.check_zero_product(fine),
             _ => {}
         }
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm0; jbe =>fail);
-        self.arithmetic(ty).scale(5, 8, doubt(ty == Type::F32));
+        self.asm.avx(MUL, 5, 8, number::<R>(doubt(ty == Type::F32)));
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm5; ja =>fail);
         self.check_doubt(fail);
         self.influences(operator, ty, fail);
@@ -75,7 +78,7 @@ impl<R: Real> Maker<R> {
             ; vmovsd [rsp], xmm2
             ; vmovsd [rsp + 8], xmm6
             ; vmovsd [rsp + 16], xmm8
-            ; mov rdi, [rbx + offset_of!(Operations<R>, routines.way.call) as i32]
+            ; mov rdi, [rbx + field::<R>(offset_of!(Operations<R>, routines.way.call))]
             ; mov rsi, r11
             ; mov rdx, Rq(OF_A)
             ; mov rcx, Rq(OF_B)
@@ -92,7 +95,7 @@ impl<R: Real> Maker<R> {
         fetch_mask::<R>(&mut self.asm);
         dynasm!(self.asm
             ; .arch x64
-            ; mov r10, [rbx + offset_of!(Operations<R>, nodes.cursor) as i32]
+            ; mov r10, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]
             // The carry flag is its sign.
             ; bt rax, 63
             ; jc =>fail
@@ -125,7 +128,6 @@ impl<R: Real> Maker<R> {
             ; =>is_zero
             ; vxorpd xmm6, xmm6, xmm6
             ; vxorpd xmm8, xmm8, xmm8
-            ; vmovapd xmm9, xmm2
             ; jmp =>fine
             ; =>other
         );
@@ -150,11 +152,11 @@ impl<R: Real> Maker<R> {
         }
         dynasm!(self.asm
             ; .arch x64
-            ; mov rax, [rbx + offset_of!(Operations<R>, count) as i32]
+            ; mov rax, [rbx + field::<R>(offset_of!(Operations<R>, count))]
             ; add rax, rdi
             ; shr rax, OPERATIONS.trailing_zeros() as i8
             ; add rax, FREE as i32
-            ; cmp [rbx + offset_of!(Operations<R>, done_again) as i32], rax
+            ; cmp [rbx + field::<R>(offset_of!(Operations<R>, done_again))], rax
             ; jb =>fail
             ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
             ; cmp QWORD [rax + offset_of!(Tally, doubts.skip) as i32], 0
@@ -188,11 +190,11 @@ impl<R: Real> Maker<R> {
                 ; add edx, ecx
                 ; and edx, UNIONS as i32 - 1
                 ; imul edx, edx, size_of::<Union>() as i32
-                ; cmp [rbx + rdx + (unions + offset_of!(Union, of)) as i32], eax
+                ; cmp [rbx + rdx + field::<R>(unions + offset_of!(Union, of))], eax
                 ; jne =>fail
-                ; cmp [rbx + rdx + (unions + offset_of!(Union, of) + 4) as i32], ecx
+                ; cmp [rbx + rdx + field::<R>(unions + offset_of!(Union, of) + 4)], ecx
                 ; jne =>fail
-                ; mov ecx, [rbx + rdx + (unions + offset_of!(Union, is)) as i32]
+                ; mov ecx, [rbx + rdx + field::<R>(unions + offset_of!(Union, is))]
                 ; =>other
                 ; mov eax, ecx
                 ; =>one
@@ -205,8 +207,8 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; test eax, eax; jz =>none; vxorpd xmm7, xmm7, xmm7);
         let mut arithmetic = self.arithmetic(ty);
         for (arg, native, real) in [(0, 4, 12), (1, 5, 13)] {
-            arithmetic.fetch(native, arg);
-            arithmetic.add_by(real, native, arg);
+            arithmetic.asm.load(native, arithmetic.native(arg));
+            arithmetic.avx(ADD, real, native, arithmetic.by(arg));
             // It may repair, or be repaired.
             dynasm!(arithmetic.asm
                 ; .arch x64
@@ -217,7 +219,7 @@ impl<R: Real> Maker<R> {
             );
             arithmetic.magnitude(real, real);
             arithmetic.magnitude(native, native);
-            arithmetic.scale(native, native, Literal::Repair);
+            arithmetic.avx(MUL, native, native, number::<R>(Literal::Repair));
             dynasm!(arithmetic.asm; .arch x64; vucomisd Rx(real), Rx(native); jbe =>fail);
         }
         dynasm!(self.asm; .arch x64; =>none);
@@ -244,7 +246,7 @@ impl<R: Real> Maker<R> {
             ; .arch x64
             ; vaddsd xmm2, xmm2, xmm3
             ; vaddsd xmm2, xmm2, xmm4
-            ; vmulsd xmm2, xmm2, [rbx + literal::<R>(Literal::Slack)]
+            ; vmulsd xmm2, xmm2, [rbx + number::<R>(Literal::Slack).distance]
             ; vucomisd xmm0, xmm2
             ; ja =>agrees
             ; jp =>fail
