@@ -22,18 +22,18 @@ mod stretch;
 mod verdicts;
 
 use arithmetic::Assembly;
-use avx::near;
+use avx::{At, Gpr, keep_together, near};
 use literals::field;
 pub use routines::Routines;
 use routines::{ABS, ENGINE, ENTER, NEG, NEXT, READY, READY_SINGLE};
 use stretch::{Stretch, Undecided, execute_one};
 
 use crate::consume::Books;
-use crate::lanes::{Compare, Facts, Granule, Instr, Lane, Logic, Number, Plain};
+use crate::lanes::{Compare, Facts, Granule, Input, Instr, Lane, Lanes, Logic, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
 use crate::node::{INLINE, Kept, Node, Slot};
-use crate::offset::Offset;
+use crate::offset::{Near, Offset};
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::plain::{Known, Plain as Format};
@@ -44,7 +44,7 @@ use crate::shadow::Part;
 use crate::spots::Spots;
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
-use fpgrind_ir::{BitOp, Operator, Type};
+use fpgrind_ir::{BitOp, GRANULE, Operator, Type};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::marker::PhantomData;
@@ -260,7 +260,7 @@ unsafe extern "sysv64" fn judge<F: Format, R: Real>(
     err: f64,
 ) -> i64 {
     // SAFETY: as above; and the facts are those of lanes or nodes.
-    let (call, work, program, facts) = unsafe { (&mut *call, &*work, &*(*work).program, [*a, *b]) };
+    let (call, work, program, facts) = unsafe { (&mut *call, &*work, &*(*work).program, [a, b].map(|at| read(at))) };
     let mut influences = None;
     call.do_carefully(|running, _| {
         let operations = &mut running.books.operations;
@@ -282,6 +282,20 @@ unsafe extern "sysv64" fn judge<F: Format, R: Real>(
         false
     });
     influences.map_or(-1, |influences| influences.0 as i64)
+}
+
+/// Field by field, as compiled code has just written them: else the CPU waits.
+///
+/// # Safety
+/// There they are.
+unsafe fn read(facts: *const Facts) -> Facts {
+    // SAFETY: as said.
+    unsafe {
+        let offset = &raw const (*facts).near.offset;
+        let (by, err) = ((&raw const (*offset).by).read_volatile(), (&raw const (*offset).err).read_volatile());
+        let native = (&raw const (*facts).near.native).read_volatile();
+        Facts { near: Near { native, offset: Offset { by, err } }, influences: (*facts).influences }
+    }
 }
 
 /// Makes room for nodes.
@@ -328,6 +342,8 @@ struct Compiler<'a, R> {
     /// The stretch and the instruction that is being written.
     within: Option<Rc<Stretch>>,
     number: usize,
+    /// Where the double is that a lane begins with, if the record has it.
+    in_record: Vec<Option<At>>,
     /// An instruction reads beyond the record: no code for that.
     is_broken: bool,
 }
@@ -405,6 +421,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             stretches: Vec::new(),
             within: None,
             number: 0,
+            in_record: in_record(&program.lanes),
             is_broken: false,
         };
         let [start] = compiler.asm.new_labels();
@@ -502,7 +519,9 @@ impl<'a, R: Real> Compiler<'a, R> {
     /// Calls a routine, which goes on here.
     fn call_routine(&mut self, number: usize, work: *const Work) {
         let at = offset_of!(Operations<R>, routines.table) + number * size_of::<*const u8>();
-        dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64; call QWORD [rbx + field::<R>(at)]);
+        dynasm!(self.asm; .arch x64; mov r11, QWORD work as i64);
+        keep_together(&mut self.asm, 6);
+        near!(self.asm; call QWORD [rbx + field::<R>(at)]);
     }
 
     /// A mask may be on either side; it mostly is on the second.
@@ -534,6 +553,28 @@ impl<'a, R: Real> Compiler<'a, R> {
         self.call_routine(routine, work);
         true
     }
+}
+
+/// Of each lane, where the record has the double that it begins with, if it has.
+fn in_record(lanes: &Lanes) -> Vec<Option<At>> {
+    /// r12.
+    const RECORD: Gpr = 12;
+    let mut places = vec![None; lanes.count];
+    for instr in &lanes.instrs {
+        let (Instr::Load(_, input) | Instr::Live(_, input) | Instr::LoadDouble(_, input) | Instr::LiveDouble(_, input)) =
+            instr
+        else {
+            continue;
+        };
+        let Input { slot, bytes, wanted, to } = *input;
+        for granule in (0..bytes as usize / GRANULE).filter(|granule| wanted >> granule & 1 == 1) {
+            let (at, rest) = (GRANULE * granule, bytes as usize - GRANULE * granule);
+            if rest >= size_of::<f64>() {
+                places[to as usize + granule] = Some(At { register: RECORD, distance: slot as i32 + at as i32 });
+            }
+        }
+    }
+    places
 }
 
 /// The operations that there is code for, on doubles and singles.

@@ -266,6 +266,15 @@ impl Instr {
         }
     }
 
+    /// Does it no more than fill lanes, or make them ready?
+    fn is_early(&self) -> bool {
+        use Instr::*;
+        matches!(
+            self,
+            Load(..) | LoadDouble(..) | Live(..) | LiveDouble(..) | Fresh(_) | Const { .. } | Double(_) | Single(_)
+        )
+    }
+
     /// The lane that it makes an argument of.
     fn argument(&self) -> Option<Number> {
         match self {
@@ -327,11 +336,31 @@ impl Lanes {
         Lanes::of(maker.instrs, maker.next)
     }
 
-    fn of(instrs: Vec<Instr>, count: Number) -> Lanes {
+    fn of(mut instrs: Vec<Instr>, count: Number) -> Lanes {
+        hoist(&mut instrs);
         let count = count as usize;
         let mut are_lean = vec![false; count];
         instrs.iter().filter_map(Instr::argument).for_each(|lane| are_lean[lane as usize] = true);
         Lanes { instrs, count, are_lean }
+    }
+}
+
+/// Moves what fills lanes to before the operations that it has nothing to do with: the CPU sees only so far ahead, and all of it can be fetched at once.
+fn hoist(instrs: &mut [Instr]) {
+    for number in 0..instrs.len() {
+        if !instrs[number].is_early() {
+            continue;
+        }
+        let passes = |other: &Instr| match other {
+            Instr::Doubles(plain) | Instr::Singles(plain) => {
+                let mut is_free = true;
+                instrs[number].each_read(|lane| is_free &= lane != plain.to);
+                is_free
+            }
+            _ => false,
+        };
+        let to = number - instrs[..number].iter().rev().take_while(|other| passes(other)).count();
+        instrs[to..=number].rotate_right(1);
     }
 }
 

@@ -155,9 +155,9 @@ impl Arithmetic {
         // What is exact stays exact: bounds of values that go round in a loop would grow with each turn.
         let (handed_on, below) = two_sum(a.offset.by, b.offset.by);
         let (by, below_too) = two_sum(handed_on, rest);
-        let known_before = (a.offset.err + b.offset.err) + below.abs();
+        let known_before = a.offset.err + b.offset.err;
         let known_before = if self.is_single { known_before + lost } else { known_before };
-        let err = f64::mul_add(below_too.abs(), SLACK, known_before * SLACK);
+        let err = ((below.abs() + below_too.abs()) + known_before) * SLACK;
         let done = self.done(by, err, a.real().abs() * TERM);
         Done { is_zero: self.native == 0.0 && done.offset.is_nothing(), ..done }
     }

@@ -38,6 +38,7 @@ impl Pages {
 }
 
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Slots {
     pub parts: [Part; SLOTS],
     /// Where in its four bytes a slot's float begins.

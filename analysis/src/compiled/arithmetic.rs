@@ -6,7 +6,6 @@ use super::avx::*;
 use super::literals::{Literal, number};
 use super::*;
 
-const BY: usize = offset_of!(Facts, near.offset.by);
 pub const INFLUENCES: i32 = offset_of!(Facts, influences) as i32;
 
 /// What all kinds of assemblers can do.
@@ -40,22 +39,21 @@ pub fn fetch_mask<R: Real>(asm: &mut impl DynasmApi) {
 /// xmm0, and the same with distance and doubt in xmm7.
 pub struct Arithmetic<'a, A, R> {
     pub asm: &'a mut A,
+    /// Where what is known of the arguments is, and what the guest has: that may lie elsewhere, too, and be known there long before.
     pub args: [At; 3],
+    pub natives: [At; 3],
     pub is_single: bool,
     pub reals: PhantomData<R>,
 }
 
 impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
     pub fn operation(&mut self, operator: Operator) {
+        for (number, to) in [0, 1, 14].into_iter().enumerate().take(operator.arity()) {
+            self.asm.load(to, self.natives[number]);
+        }
         match operator {
             Operator::Add | Operator::Sub if !self.is_single => self.sum_of_doubles(operator == Operator::Sub),
             _ => {
-                for (number, to) in [0, 1, 14].into_iter().enumerate().take(operator.arity()) {
-                    self.asm.load(to, self.native(number));
-                }
-                if operator == Operator::Sub {
-                    self.negate(1);
-                }
                 self.compute(operator);
                 match operator {
                     Operator::Add => self.sum_of_singles(false),
@@ -82,14 +80,8 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.asm.avx(instruction, to, a, b);
     }
 
-    /// What the guest has, as a double.
-    pub fn native(&self, arg: usize) -> At {
-        const { assert!(offset_of!(Facts, near.native) == 0) };
-        self.args[arg]
-    }
-
     pub fn by(&self, arg: usize) -> At {
-        self.args[arg].further(BY)
+        self.args[arg].further(offset_of!(Facts, near.offset.by))
     }
 
     fn err(&self, arg: usize) -> At {
@@ -135,7 +127,8 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
             self.avx(TO_SINGLE, to, from, from);
         }
         match operator {
-            Operator::Add | Operator::Sub => self.avx(ADD_SINGLE, 3, 3, 4),
+            Operator::Add => self.avx(ADD_SINGLE, 3, 3, 4),
+            Operator::Sub => self.avx(SUB_SINGLE, 3, 3, 4),
             Operator::Mul => self.avx(MUL_SINGLE, 3, 3, 4),
             Operator::Div => self.avx(DIV_SINGLE, 3, 3, 4),
             Operator::Fma => self.avx(FMADD213_SINGLE, 3, 4, 5),
@@ -144,29 +137,32 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.avx(TO_DOUBLE, 2, 3, 3);
     }
 
-    /// What the guest has and what it is off by lie next to each other, and are added in the same way: both at once.
+    /// What the guest has does not wait for what it is off by: loops carry both, and the one is known long before the other.
     fn sum_of_doubles(&mut self, is_difference: bool) {
-        const { assert!(offset_of!(Facts, near.native) == 0 && BY == 8) };
-        let [a, b, _] = self.args;
-        self.asm.load_pair(0, a);
-        self.asm.load_pair(1, b);
-        if is_difference {
-            self.negate(1);
+        match is_difference {
+            false => self.avx(ADD, 2, 0, 1),
+            true => self.avx(SUB, 2, 0, 1),
         }
-        self.avx(ADD_PAIRS, 2, 0, 1);
-        self.avx(SUB_PAIRS, 7, 2, 0);
-        self.avx(SUB_PAIRS, 5, 2, 7);
-        self.avx(SUB_PAIRS, 5, 0, 5);
-        self.avx(SUB_PAIRS, 7, 1, 7);
-        self.avx(ADD_PAIRS, 5, 5, 7);
-        self.avx(SECOND, 4, 2, 2);
-        self.avx(SECOND, 8, 5, 5);
-        self.avx(ADD, 6, 4, 5);
-        self.rest_of_sum(1, 6, (4, 5), 7);
-        self.end_of_sum();
+        self.avx(SUB, 7, 2, 0);
+        self.avx(SUB, 5, 2, 7);
+        self.avx(SUB, 5, 0, 5);
+        match is_difference {
+            false => {
+                self.avx(SUB, 7, 1, 7);
+                self.avx(ADD, 5, 5, 7);
+            }
+            true => {
+                self.avx(ADD, 7, 1, 7);
+                self.avx(SUB, 5, 5, 7);
+            }
+        }
+        self.sum_of_distances(is_difference, 5);
     }
 
     fn sum_of_singles(&mut self, is_difference: bool) {
+        if is_difference {
+            self.negate(1);
+        }
         self.avx(ADD, 14, 0, 1);
         self.rest_of_sum(5, 14, (0, 1), 4);
         // A double nearly always has all of the sum of two singles.
@@ -175,34 +171,42 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.avx(SUB, 10, 11, 4);
         self.avx(SUB, 10, 5, 10);
         self.magnitude(10, 10);
+        self.sum_of_distances(is_difference, 11);
+    }
+
+    /// What is handed on, and then the rest of the native sum. What these two sums lose, and of singles what is in xmm10, adds to the doubts.
+    fn sum_of_distances(&mut self, is_difference: bool, rest: Xmm) {
         self.asm.load(12, self.by(0));
         self.asm.load(13, self.by(1));
+        // What the local error weighs.
+        self.avx(ADD, 0, 0, 12);
+        self.magnitude(0, 0);
+        self.avx(MUL, 0, 0, number::<R>(Literal::Term));
         if is_difference {
             self.negate(13);
         }
         self.avx(ADD, 4, 12, 13);
-        self.avx(ADD, 6, 4, 11);
-        self.rest_of_sum(8, 4, (12, 13), 7);
-        self.rest_of_sum(1, 6, (4, 11), 7);
-        self.end_of_sum();
-    }
-
-    /// What was lost of the distance, in xmm8 and at last xmm1, and of a sum of singles in xmm10, adds to the doubts.
-    fn end_of_sum(&mut self) {
+        self.avx(ADD, 6, 4, rest);
+        // Both at once.
+        self.avx(FIRST, 12, 12, 4);
+        self.avx(FIRST, 13, 13, rest);
+        self.avx(FIRST, 3, 4, 6);
+        self.avx(SUB_PAIRS, 7, 3, 12);
+        self.avx(SUB_PAIRS, 8, 3, 7);
+        self.avx(SUB_PAIRS, 8, 12, 8);
+        self.avx(SUB_PAIRS, 7, 13, 7);
+        self.avx(ADD_PAIRS, 8, 8, 7);
         self.magnitude(8, 8);
+        self.avx(SECOND, 7, 8, 8);
+        self.avx(ADD, 8, 8, 7);
         self.asm.load(4, self.err(0));
         self.avx(ADD, 4, 4, self.err(1));
-        self.avx(ADD, 8, 8, 4);
         if self.is_single {
-            self.avx(ADD, 8, 8, 10);
+            self.avx(ADD, 4, 4, 10);
         }
+        self.avx(ADD, 8, 8, 4);
         self.avx(MUL, 8, 8, number::<R>(Literal::Slack));
-        self.magnitude(1, 1);
-        self.avx(FMADD231, 8, 1, number::<R>(Literal::Slack));
         self.magnitude(7, 6);
-        self.avx(ADD, 0, 0, self.by(0));
-        self.magnitude(0, 0);
-        self.avx(MUL, 0, 0, number::<R>(Literal::Term));
     }
 
     /// What the distances of two factors make of each other: into xmm9, and its first part into xmm4; what their doubts do, into xmm10.

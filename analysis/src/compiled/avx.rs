@@ -77,6 +77,7 @@ pub const FMSUB213: Avx = fused(0xab);
 pub const FNMADD231: Avx = fused(0xbd);
 /// On singles.
 pub const ADD_SINGLE: Avx = of(SINGLE, 0x58);
+pub const SUB_SINGLE: Avx = of(SINGLE, 0x5c);
 pub const MUL_SINGLE: Avx = of(SINGLE, 0x59);
 pub const DIV_SINGLE: Avx = of(SINGLE, 0x5e);
 pub const SQRT_SINGLE: Avx = of(SINGLE, 0x51);
@@ -96,12 +97,21 @@ pub const SECOND: Avx = of(PACKED, 0x15);
 const LOAD: Avx = of(DOUBLE, 0x10);
 const LOAD_PAIR: Avx = of(PACKED, 0x10);
 const STORE: Avx = of(DOUBLE, 0x11);
-const STORE_PAIR: Avx = of(PACKED, 0x11);
 const COPY: Avx = of(PACKED, 0x28);
-const COMPARE: Avx = of(PACKED, 0x2e);
 
 /// Which may have their last two operands the other way round. (If both are NaN that shows, and nobody looks.)
 const COMMUTE: [Avx; 6] = [ADD, MUL, ADD_PAIRS, AND, OR, XOR];
+
+/// An instruction on a general register and memory.
+#[derive(Clone, Copy)]
+pub struct General {
+    wide: bool,
+    opcode: u8,
+}
+
+pub const FETCH: General = General { wide: false, opcode: 0x8b };
+pub const FETCH_WIDE: General = General { wide: true, opcode: 0x8b };
+pub const JOIN: General = General { wide: false, opcode: 0x0b };
 
 /// What writes them.
 pub trait Write: DynasmApi {
@@ -135,6 +145,15 @@ pub trait Write: DynasmApi {
             Operand::Register(last) => self.push(3 << 6 | (to & 7) << 3 | last & 7),
             Operand::Memory(at) => self.memory(to, at),
         }
+    }
+
+    fn general(&mut self, General { wide, opcode }: General, to: Gpr, from: At) {
+        let rex = 0x40 | (wide as u8) << 3 | to >> 3 << 2 | from.register >> 3;
+        if rex != 0x40 {
+            self.push(rex);
+        }
+        self.push(opcode);
+        self.memory(to, from);
     }
 
     /// What says where in memory an operand is.
@@ -175,17 +194,33 @@ pub trait Write: DynasmApi {
         self.avx(STORE, from, 0, to);
     }
 
-    fn store_pair(&mut self, from: Xmm, to: At) {
-        self.avx(STORE_PAIR, from, 0, to);
-    }
-
-    /// Sets the flags as vucomisd does.
-    fn compare(&mut self, a: Xmm, b: impl Into<Operand>) {
-        self.avx(COMPARE, a, 0, b);
-    }
 }
 
 impl<A: DynasmApi> Write for A {}
+
+/// Pads, so that a branch which takes so many bytes, with the comparison before it, lies within thirty-two: Intel's CPUs of the Skylake family, whose
+/// erratum SKX102 that is, decode others each time.
+pub fn keep_together(asm: &mut impl DynasmApi, bytes: usize) {
+    const LINE: usize = 32;
+    const NOPS: [&[u8]; 9] = [
+        &[0x90],
+        &[0x66, 0x90],
+        &[0x0f, 0x1f, 0x00],
+        &[0x0f, 0x1f, 0x40, 0x00],
+        &[0x0f, 0x1f, 0x44, 0x00, 0x00],
+        &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00],
+        &[0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00],
+        &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+        &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
+    ];
+    let at = asm.offset().0 % LINE;
+    let mut room = if at + bytes < LINE { 0 } else { LINE - at };
+    while room > 0 {
+        let nop = NOPS[room.min(NOPS.len()) - 1];
+        asm.extend(nop);
+        room -= nop.len();
+    }
+}
 
 /// An instruction on memory at some distance from a register, with as few bytes for that as it takes.
 macro_rules! near {

@@ -4,6 +4,7 @@
 //! description in r11 ([`Work`]).
 
 use super::arithmetic::{Assembly, fetch_mask};
+use super::avx::{keep_together, near};
 use super::literals::{Literal, Literals, field, literals, number};
 use super::*;
 use crate::engine;
@@ -41,8 +42,6 @@ pub fn decide(operator: Operator, ty: Type) -> usize {
 pub struct Routines {
     pub table: [*const u8; COUNT],
     pub literals: Literals,
-    /// What the results of each operation look like, on doubles and on singles.
-    examples: [Node; 2 * EXAMPLES.len()],
     pub way: Way,
     code: Option<ExecutableBuffer>,
 }
@@ -53,11 +52,7 @@ impl Routines {
         let can_be = engine::has_fma() && (!R::HAS_PAIRS || tolerated >= offset::LOCAL);
         let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
-        let examples = std::array::from_fn(|number| {
-            let ty = if number < EXAMPLES.len() { Type::F64 } else { Type::F32 };
-            Node::of_kind(EXAMPLES[number % EXAMPLES.len()], ty)
-        });
-        Routines { table, literals: literals(), examples, way: Way::NOWHERE, code: made.map(|(code, _)| code) }
+        Routines { table, literals: literals(), way: Way::NOWHERE, code: made.map(|(code, _)| code) }
     }
 
     pub fn are_there(&self) -> bool {
@@ -66,26 +61,15 @@ impl Routines {
 }
 
 /// Writes what nodes of an operation have in common, into the one so far from where the next nodes are. Uses rax.
-pub fn write_kind<R: Real>(asm: &mut impl DynasmApi, operator: Operator, ty: Type, slots: [Slot; INLINE], to: i32) {
-    const { assert!(offset_of!(Node, kept) == offset_of!(Node, operator) + 3) };
-    const { assert!(offset_of!(Node, is_settled) == offset_of!(Node, slots) + 3) };
-    let number = EXAMPLES.iter().position(|example| *example == operator).unwrap_or(0);
-    let number = number + if ty == Type::F32 { EXAMPLES.len() } else { 0 };
-    let node = offset_of!(Operations<R>, routines.examples) + number * size_of::<Node>();
-    let [a, b, c] = slots.map(|slot| slot.0);
-    dynasm!(asm
-        ; .arch x64
-        ; mov eax, [rbx + field::<R>(node + offset_of!(Node, operator))]
-        ; mov [rbp + to + offset_of!(Node, operator) as i32], eax
-        ; mov DWORD [rbp + to + offset_of!(Node, slots) as i32], i32::from_le_bytes([a, b, c, false as u8])
-    );
+pub fn write_kind(asm: &mut impl DynasmApi, operator: Operator, ty: Type, slots: [Slot; INLINE], to: i32) {
+    const AT: usize = offset_of!(Node, operator);
+    const { assert!(AT + 8 == size_of::<Node>() && size_of::<Operator>() + size_of::<Type>() + INLINE + 2 == 8) };
+    let node = Node { slots, ..Node::of_kind(operator, ty) };
+    // SAFETY: the last eight bytes are fields of a byte or two, without a gap.
+    let kind = unsafe { (&raw const node).byte_add(AT).cast::<i64>().read() };
+    dynasm!(asm; .arch x64; mov rax, QWORD kind);
+    near!(asm; mov [rbp + to + AT as i32], rax);
 }
-
-/// The operations that nodes are made of here.
-const EXAMPLES: [Operator; 8] = {
-    use Operator::*;
-    [Add, Sub, Mul, Div, Sqrt, Fma, Neg, Abs]
-};
 
 /// Nodes are that long.
 pub const NODE_SHIFT: i8 = size_of::<Node>().trailing_zeros() as i8;
@@ -115,6 +99,7 @@ pub fn slots(
     dynasm!(asm; .arch x64; mov ecx, eax; and ecx, PAGE as i32 - 1);
     // What is aligned lies in one page. Vectors often are not.
     let alignment = if bytes <= 8 { bytes } else { GRANULE };
+    keep_together(asm, 8);
     dynasm!(asm; .arch x64; test al, alignment as i8 - 1; jnz =>slow);
     if bytes > alignment {
         dynasm!(asm; .arch x64; cmp ecx, PAGE as i32 - bytes as i32; ja =>slow);
@@ -124,18 +109,26 @@ pub fn slots(
         ; shr rax, PAGE.trailing_zeros() as i8
         ; movzx edx, al
         ; shl edx, size_of::<Recent>().trailing_zeros() as i8
-        ; cmp [r14 + rdx + offset_of!(Recent, number) as i32], rax
+    );
+    keep_together(asm, 11);
+    dynasm!(asm
+        ; .arch x64
+        ; cmp [BYTE r14 + rdx + offset_of!(Recent, number) as i8], rax
         ; jne =>slow
-        ; mov rdx, [r14 + rdx + field as i32]
+        ; mov rdx, [BYTE r14 + rdx + field as i8]
         // A slot is as many times as long as what it speaks of.
         ; lea ecx, [rcx + 2 * rcx]
-        ; lea r9, [rdx + rcx + offset_of!(Slots, parts) as i32]
+        ; lea r9, [rdx + rcx]
     );
+    const { assert!(offset_of!(Slots, parts) == 0) };
     const { assert!(PART == 3 * GRANULE) };
     if field == offset_of!(Recent, writable) {
+        keep_together(asm, 9);
         dynasm!(asm; .arch x64; test rdx, rdx; jz =>slow);
     }
-    dynasm!(asm; .arch x64; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0; jne =>slow);
+    dynasm!(asm; .arch x64; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0);
+    keep_together(asm, 6);
+    dynasm!(asm; .arch x64; jne =>slow);
 }
 
 pub struct Maker<R> {
@@ -361,7 +354,7 @@ impl<R: Real> Maker<R> {
             ; mov [rbp + offset_of!(Node, influences) as i32], eax
             ; mov [rbp + offset_of!(Node, at) as i32], ecx
         );
-        write_kind::<R>(&mut self.asm, operator, Type::F64, [Slot::NONE; INLINE], 0);
+        write_kind(&mut self.asm, operator, Type::F64, [Slot::NONE; INLINE], 0);
         dynasm!(self.asm
             ; .arch x64
             ; mov [rbp + offset_of!(Node, slots) as i32], r9b
@@ -392,9 +385,10 @@ impl<R: Real> Maker<R> {
     /// The double in r8, of which what is known is at r9, becomes the lane at rdi, ready to be an argument.
     fn fill(&mut self, slow: DynamicLabel) {
         let [other, leaf] = self.asm.new_labels();
+        dynasm!(self.asm; .arch x64; mov rax, [r9]);
+        keep_together(&mut self.asm, 11);
         dynasm!(self.asm
             ; .arch x64
-            ; mov rax, [r9]
             ; cmp eax, SHADOW
             ; jne =>other
             ; mov rcx, rax
@@ -414,6 +408,10 @@ impl<R: Real> Maker<R> {
             ; .arch x64
             ; =>other
             ; mov esi, ready(Slot::leaf(Type::F64, false), false)
+        );
+        keep_together(&mut self.asm, 8);
+        dynasm!(self.asm
+            ; .arch x64
             ; test eax, eax
             ; jz =>leaf
             // Two constants that are these eight bytes, and no magic number.
@@ -451,6 +449,10 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, [BYTE rdi + LANE_PART]
+        );
+        keep_together(&mut self.asm, 11);
+        dynasm!(self.asm
+            ; .arch x64
             ; cmp eax, SHADOW
             ; jne =>other
             ; mov rcx, rax
@@ -509,7 +511,9 @@ impl<R: Real> Maker<R> {
             _ => dynasm!(self.asm; .arch x64; vmovq xmm0, r8),
         }
         // With what it is off by, which is nothing: both are read at once, and then the CPU would wait.
-        dynasm!(self.asm; .arch x64; vmovupd [rdi], xmm0; ret);
+        dynasm!(self.asm; .arch x64; vmovupd [rdi], xmm0);
+        keep_together(&mut self.asm, 1);
+        dynasm!(self.asm; .arch x64; ret);
     }
 
     /// The node whose handle is in ecx into rdx: it must be the float in r8, and an argument like others.
@@ -524,16 +528,22 @@ impl<R: Real> Maker<R> {
         match ty {
             Type::F32 => {
                 // Two different singles are different doubles.
-                dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq rsi, xmm0; cmp [rdx], rsi)
+                dynasm!(self.asm; .arch x64; vmovd xmm0, r8d; vcvtss2sd xmm0, xmm0, xmm0; vmovq rsi, xmm0);
+                keep_together(&mut self.asm, 9);
+                dynasm!(self.asm; .arch x64; cmp [rdx], rsi);
             }
-            _ => dynasm!(self.asm; .arch x64; cmp [rdx], r8),
+            _ => {
+                keep_together(&mut self.asm, 9);
+                dynasm!(self.asm; .arch x64; cmp [rdx], r8);
+            }
         }
         dynasm!(self.asm
             ; .arch x64
             ; jne =>slow
             ; cmp WORD [BYTE rdx + offset_of!(Node, ty) as i8], plain::<R>(ty)
-            ; jne =>slow
         );
+        keep_together(&mut self.asm, 6);
+        dynasm!(self.asm; .arch x64; jne =>slow);
     }
 
     /// The node at rdx, with the handle in rcx, becomes the argument. Returns.
@@ -543,7 +553,8 @@ impl<R: Real> Maker<R> {
             ; mov [BYTE rdi + LANE_WORD], rcx
             ; mov DWORD [BYTE rdi + LANE_WIDE], ready(Slot::NODE, false)
             ; mov [BYTE rdi + LANE_FACTS], rdx
-            ; ret
         );
+        keep_together(&mut self.asm, 1);
+        dynasm!(self.asm; .arch x64; ret);
     }
 }

@@ -4,8 +4,8 @@
 //! called, is known beforehand, and lanes of results need not be filled. The cursor and the count of operations move at the end. What
 //! is out of the ordinary is for the engine, which puts its result where it is expected; if it could not, it does the rest of the stretch, too.
 
-use super::arithmetic::{Arithmetic, Assembly, INFLUENCES, fetch_mask};
-use super::avx::{At, FIRST, Gpr, Write, near};
+use super::arithmetic::{Arithmetic, Assembly, fetch_mask};
+use super::avx::{At, FETCH, FETCH_WIDE, Gpr, JOIN, Write, keep_together, near};
 use super::routines::{AHEAD, COMPARE, ROOM, decide, write_kind};
 use super::*;
 use crate::lanes::Lanes;
@@ -25,6 +25,7 @@ pub struct Stretch {
 
 /// Where the next nodes will be, and where what is known of arguments is that are not among them.
 const NODES: Gpr = 5;
+const LANES: Gpr = 13;
 const FACTS: [Gpr; 3] = [8, 9, 1];
 
 impl Stretch {
@@ -237,7 +238,7 @@ impl<R: Real> Compiler<'_, R> {
 
     /// The number of a result's node into rax.
     pub fn handle(&mut self, result: usize) {
-        dynasm!(self.asm; .arch x64; lea rax, [r10 + result as i32 + 1]);
+        near!(self.asm; lea rax, [r10 + result as i32 + 1]);
     }
 
     /// The result that a lane has here, if it is one of this stretch.
@@ -250,7 +251,7 @@ impl<R: Real> Compiler<'_, R> {
         match self.result(number) {
             Some(result) => At { register: NODES, distance: node(result) },
             None => {
-                dynasm!(self.asm; .arch x64; mov Rq(register), [r13 + lane(number, LANE_FACTS as usize)]);
+                self.asm.general(FETCH_WIDE, register, At { register: LANES, distance: lane(number, LANE_FACTS as usize) });
                 At { register, distance: 0 }
             }
         }
@@ -267,41 +268,49 @@ impl<R: Real> Compiler<'_, R> {
         let (operator, arity) = (plain.operator, plain.operator.arity());
         let result = self.within.as_ref().map_or(0, |stretch| stretch.before(self.number));
         let to = node(result);
+        let node = At { register: NODES, distance: to };
         let mut args = [At { register: FACTS[0], distance: 0 }; 3];
+        let mut natives = args;
         for number in 0..arity {
-            args[number] = self.facts(plain.args[number], FACTS[number]);
+            let arg = plain.args[number];
+            args[number] = self.facts(arg, FACTS[number]);
+            natives[number] = self.in_record[arg as usize].filter(|_| ty == Type::F64).unwrap_or(args[number]);
         }
-        Arithmetic { asm: &mut self.asm, args, is_single: ty == Type::F32, reals: PhantomData::<R> }
-            .operation(operator);
+        let is_single = ty == Type::F32;
+        Arithmetic { asm: &mut self.asm, args, natives, is_single, reals: PhantomData::<R> }.operation(operator);
         // It must be fine beyond doubt, and under no influence, or there is more to decide.
         let [undecided, decided, counted, due] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
             ; vucomisd xmm10, xmm7
-            ; jbe =>undecided
-            ; mov eax, [Rq(args[0].register) + args[0].distance + INFLUENCES]
         );
+        keep_together(&mut self.asm, 6);
+        dynasm!(self.asm; .arch x64; jbe =>undecided);
+        let influences = |at: At| at.further(offset_of!(Facts, influences));
+        self.asm.general(FETCH, 0, influences(args[0]));
         for at in &args[1..arity] {
-            dynasm!(self.asm; .arch x64; or eax, [Rq(at.register) + at.distance + INFLUENCES]);
+            self.asm.general(JOIN, 0, influences(*at));
         }
         if arity == 1 {
             dynasm!(self.asm; .arch x64; test eax, eax);
         }
+        keep_together(&mut self.asm, 6);
         let tally: *const Tally = self.operations.sites.tally(plain.site);
         dynasm!(self.asm
             ; .arch x64
             ; jnz =>undecided
             ; =>decided
             ; mov rcx, QWORD tally as i64
-            ; dec QWORD [rcx + offset_of!(Tally, left) as i32]
-            ; jle =>due
-            ; =>counted
-            ; vunpcklpd xmm2, xmm2, xmm6
-            ; vmovupd [rbp + to], xmm2
-            ; vmovsd [rbp + to + offset_of!(Node, near.offset.err) as i32], xmm8
-            ; mov [rbp + to + offset_of!(Node, influences) as i32], eax
-            ; mov DWORD [rbp + to + offset_of!(Node, at) as i32], plain.at.0 as i32
+            ; dec QWORD [BYTE rcx + offset_of!(Tally, left) as i8]
         );
+        keep_together(&mut self.asm, 6);
+        dynasm!(self.asm; .arch x64; jle =>due; =>counted);
+        // One by one: who wants the first shall not wait for the others.
+        self.asm.store(2, node.further(offset_of!(Node, near.native)));
+        self.asm.store(6, node.further(offset_of!(Node, near.offset.by)));
+        self.asm.store(8, node.further(offset_of!(Node, near.offset.err)));
+        near!(self.asm; mov [rbp + to + offset_of!(Node, influences) as i32], eax);
+        near!(self.asm; mov DWORD [rbp + to + offset_of!(Node, at) as i32], plain.at.0 as i32);
         self.make_arguments(plain, ty, to);
         dynasm!(self.asm; .arch x64; prefetchw [rbp + to + AHEAD]);
         let later = Undecided { operator, ty, args, result, work, undecided, decided, counted, due, slow };
@@ -315,7 +324,7 @@ impl<R: Real> Compiler<'_, R> {
         for (slot, arg) in slots.iter_mut().zip(args) {
             *slot = self.result(*arg).map_or(Slot::NONE, |_| Slot::NODE);
         }
-        write_kind::<R>(&mut self.asm, plain.operator, ty, slots, to);
+        write_kind(&mut self.asm, plain.operator, ty, slots, to);
         for (number, arg) in args.iter().enumerate() {
             match self.result(*arg) {
                 Some(result) => self.handle(result),
@@ -323,10 +332,12 @@ impl<R: Real> Compiler<'_, R> {
                     ; .arch x64
                     ; movzx ecx, BYTE [r13 + lane(*arg, LANE_SLOT as usize)]
                     ; mov rax, [r13 + lane(*arg, LANE_WORD as usize)]
-                    ; mov [rbp + to + (offset_of!(Node, slots) + number) as i32], cl
                 ),
             }
-            dynasm!(self.asm; .arch x64; mov [rbp + to + (offset_of!(Node, args) + 8 * number) as i32], rax);
+            if self.result(*arg).is_none() {
+                near!(self.asm; mov [rbp + to + (offset_of!(Node, slots) + number) as i32], cl);
+            }
+            near!(self.asm; mov [rbp + to + (offset_of!(Node, args) + 8 * number) as i32], rax);
         }
     }
 

@@ -26,7 +26,8 @@ const ARGUMENTS: [At; 3] =
 
 impl<R: Real> Maker<R> {
     fn arithmetic(&mut self, ty: Type) -> Arithmetic<'_, Assembler, R> {
-        Arithmetic { asm: &mut self.asm, args: ARGUMENTS, is_single: ty == Type::F32, reals: PhantomData }
+        let (args, natives, is_single) = (ARGUMENTS, ARGUMENTS, ty == Type::F32);
+        Arithmetic { asm: &mut self.asm, args, natives, is_single, reals: PhantomData }
     }
 
     /// An operation that is not fine beyond doubt, or whose arguments have influences. It is as [`Arithmetic`] leaves it, and in rdi there is how many
@@ -207,7 +208,7 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; test eax, eax; jz =>none; vxorpd xmm7, xmm7, xmm7);
         let mut arithmetic = self.arithmetic(ty);
         for (arg, native, real) in [(0, 4, 12), (1, 5, 13)] {
-            arithmetic.asm.load(native, arithmetic.native(arg));
+            arithmetic.asm.load(native, ARGUMENTS[arg]);
             arithmetic.avx(ADD, real, native, arithmetic.by(arg));
             // It may repair, or be repaired.
             dynasm!(arithmetic.asm
