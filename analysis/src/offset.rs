@@ -49,11 +49,11 @@ pub struct Near {
 /// The operation on such arguments.
 pub struct Done {
     pub offset: Offset,
-    native: f64,
-    /// The double next to the real; what the operation's local error weighs beside it; and the same with distance and doubt.
+    /// The double next to the real; what the operation's local error weighs beside it; and how much doubt the native result outweighs besides that and the
+    /// distance.
     pub real: f64,
     local: f64,
-    weight: f64,
+    margin: f64,
     doubt: f64,
     /// It is zero beyond doubt, and nothing was lost below the least float.
     is_zero: bool,
@@ -63,7 +63,7 @@ impl Done {
     /// Is it fine beyond doubt?
     #[inline(always)]
     pub fn is_fine(&self) -> bool {
-        self.native.abs() > self.weight || self.is_zero
+        self.margin > self.offset.err || self.is_zero
     }
 
     /// Or as far as can be known, if there is a doubt? Double-doubles know no better then, even of what is far away.
@@ -123,15 +123,14 @@ pub struct Arithmetic {
 
 impl Arithmetic {
     #[inline(always)]
-    fn done(&self, by: f64, err: f64, weight: f64) -> Done {
+    fn done(&self, by: f64, err: f64, local: f64) -> Done {
         let doubt = if self.is_single { DOUBT_OF_SINGLES } else { DOUBT };
-        let far = f64::mul_add(by.abs(), DISTANCE, weight);
+        let far = f64::mul_add(by.abs(), DISTANCE, local);
         Done {
             offset: Offset { by, err },
-            native: self.native,
             real: self.native + by,
-            local: weight,
-            weight: f64::mul_add(err, doubt, far),
+            local,
+            margin: (self.native.abs() - far) * doubt.recip(),
             doubt: err * doubt,
             is_zero: false,
         }
@@ -157,7 +156,7 @@ impl Arithmetic {
         let (by, below_too) = two_sum(handed_on, rest);
         let known_before = a.offset.err + b.offset.err;
         let known_before = if self.is_single { known_before + lost } else { known_before };
-        let err = ((below.abs() + below_too.abs()) + known_before) * SLACK;
+        let err = f64::mul_add(below.abs() + below_too.abs(), SLACK, known_before * SLACK);
         let done = self.done(by, err, a.real().abs() * TERM);
         Done { is_zero: self.native == 0.0 && done.offset.is_nothing(), ..done }
     }

@@ -35,8 +35,7 @@ pub fn fetch_mask<R: Real>(asm: &mut impl DynasmApi) {
 }
 
 /// Writes an operation on arguments. While it is done, what the guest has is in xmm0, xmm1 and xmm14, and what it computes in xmm2. It leaves the
-/// distance in xmm6, its doubt in xmm8; how large the native result is in xmm10; and what the local error weighs beside the result in
-/// xmm0, and the same with distance and doubt in xmm7.
+/// distance in xmm6, its doubt in xmm8; what the local error weighs beside the result in xmm0; and in xmm7 how much doubt the native result outweighs.
 pub struct Arithmetic<'a, A, R> {
     pub asm: &'a mut A,
     /// Where what is known of the arguments is, and what the guest has: that may lie elsewhere, too, and be known there long before.
@@ -66,8 +65,10 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
             }
         }
         self.avx(FMADD132, 7, 0, number::<R>(Literal::Distance));
-        self.avx(FMADD231, 7, 8, number::<R>(doubt(self.is_single)));
         self.magnitude(10, 2);
+        self.avx(SUB, 7, 10, 7);
+        let margin = if self.is_single { Literal::MarginOfSingles } else { Literal::Margin };
+        self.avx(MUL, 7, 7, number::<R>(margin));
     }
 
     /// The double next to the real into xmm9, and how large that is into xmm10.
@@ -204,8 +205,9 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         if self.is_single {
             self.avx(ADD, 4, 4, 10);
         }
-        self.avx(ADD, 8, 8, 4);
-        self.avx(MUL, 8, 8, number::<R>(Literal::Slack));
+        let slack = number::<R>(Literal::Slack);
+        self.avx(MUL, 4, 4, slack);
+        self.avx(FMADD132, 8, 4, slack);
         self.magnitude(7, 6);
     }
 

@@ -10,8 +10,8 @@ pub enum Literal {
     Term,
     TermBesideProduct,
     Distance,
-    Doubt,
-    DoubtOfSingles,
+    Margin,
+    MarginOfSingles,
     Least,
     LeastSingle,
     Slack,
@@ -26,10 +26,12 @@ pub enum Literal {
     SignToo,
     Magnitude,
     MagnitudeToo,
+    Doubt,
+    DoubtOfSingles,
 }
 
 /// By number.
-pub type Literals = [u64; 18];
+pub type Literals = [u64; 20];
 
 pub fn literals() -> Literals {
     use Literal::*;
@@ -37,8 +39,8 @@ pub fn literals() -> Literals {
         (Term, TERM),
         (TermBesideProduct, TERM_BESIDE_PRODUCT),
         (Distance, DISTANCE),
-        (Doubt, DOUBT),
-        (DoubtOfSingles, DOUBT_OF_SINGLES),
+        (Margin, DOUBT.recip()),
+        (MarginOfSingles, DOUBT_OF_SINGLES.recip()),
         (Least, LEAST),
         (LeastSingle, LEAST_SINGLE),
         (Slack, SLACK),
@@ -52,6 +54,8 @@ pub fn literals() -> Literals {
         (SignToo, -0.0),
         (Magnitude, f64::from_bits(!(1 << 63))),
         (MagnitudeToo, f64::from_bits(!(1 << 63))),
+        (Doubt, DOUBT),
+        (DoubtOfSingles, DOUBT_OF_SINGLES),
     ];
     let mut literals = Literals::default();
     for (literal, number) in all {

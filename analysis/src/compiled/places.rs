@@ -263,6 +263,9 @@ impl<R: Real> Compiler<'_, R> {
         slots(&mut self.asm, offset_of!(Recent, writable), ty.bytes(), slow);
         // Those that would be torn apart, and what is not worth a slot, are for the engine: before anything is changed.
         for (granule, from) in (0..ty.granules()).zip(from).filter(|(_, from)| **from != 0) {
+            if granule + 1 < ty.granules() && self.result(*from).is_some() {
+                continue;
+            }
             self.fetch_part(*from);
             if granule + 1 == ty.granules() {
                 let [whole] = self.asm.new_labels();
@@ -290,7 +293,8 @@ impl<R: Real> Compiler<'_, R> {
                 0 => dynasm!(self.asm; .arch x64; mov QWORD [r9 + at], NONE),
                 from => {
                     self.fetch_part(from);
-                    dynasm!(self.asm; .arch x64; mov [r9 + at], rax; mov [r9 + at + 8], ecx);
+                    near!(self.asm; mov [r9 + at], rax);
+                    near!(self.asm; mov [r9 + at + 8], ecx);
                 }
             }
         }

@@ -282,7 +282,7 @@ impl<R: Real> Compiler<'_, R> {
         let [undecided, decided, counted, due] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
-            ; vucomisd xmm10, xmm7
+            ; vucomisd xmm7, xmm8
         );
         keep_together(&mut self.asm, 6);
         dynasm!(self.asm; .arch x64; jbe =>undecided);

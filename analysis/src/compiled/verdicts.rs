@@ -40,7 +40,7 @@ impl<R: Real> Maker<R> {
             ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
             ; cmp QWORD [rax + offset_of!(Tally, left) as i32], 1
             ; jle =>fail
-            ; vucomisd xmm10, xmm7
+            ; vucomisd xmm7, xmm8
         );
         // (That leaves the flags alone.)
         self.arithmetic(ty).real();
