@@ -98,6 +98,7 @@ fn split(limbs: &[limb_t]) -> (limb_t, &[limb_t]) {
 }
 
 impl Real for Mpfr {
+    #[inline]
     fn zero(precision: u32) -> Mpfr {
         let precision = precision.clamp(MIN_PRECISION, MAX_PRECISION);
         let count = limb_count(precision);

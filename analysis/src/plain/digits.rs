@@ -4,7 +4,7 @@ use super::{Operation, Plain, distance, is_sum};
 use crate::compensation::is_nothing_beside;
 use crate::findings::CauseKind;
 use crate::influence::Influences;
-use crate::lanes::Lane;
+use crate::lanes::{self, Lane};
 use crate::mode::Mode;
 use crate::offset::{Near, Offset, REPAIR};
 use crate::operation::Operations;
@@ -30,59 +30,82 @@ impl<R: Real> Operations<R> {
     #[inline(always)]
     pub(super) fn with_digits<F: Plain>(
         &mut self,
-        operator: Operator,
-        operation: &Operation,
+        [a, b, c]: [&Lane; 3],
+        native: u64,
+        does: &lanes::Plain,
         mode: Mode,
     ) -> Option<Handle> {
-        match operator {
-            Operator::Add => self.sum::<F>(operation, mode),
-            Operator::Sub => self.difference::<F>(operation, mode),
-            Operator::Mul => self.product::<F>(operation, mode),
-            _ => self.other::<F>(operation, mode),
+        match does.operator {
+            Operator::Add => self.sum::<F>(a, b, native, does, mode),
+            Operator::Sub => self.difference::<F>(a, b, native, does, mode),
+            Operator::Mul => self.product::<F>(a, b, native, does, mode),
+            _ => self.other::<F>([a, b, c], native, does, mode),
         }
     }
 
     #[inline(never)]
-    fn sum<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(Operator::Add, operation, mode)
+    fn sum<F: Plain>(&mut self, a: &Lane, b: &Lane, native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Add, [a, b, &Lane::NOTHING], native, does, mode)
     }
 
     #[inline(never)]
-    fn difference<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(Operator::Sub, operation, mode)
+    fn difference<F: Plain>(
+        &mut self,
+        a: &Lane,
+        b: &Lane,
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
+        self.compute::<F>(Operator::Sub, [a, b, &Lane::NOTHING], native, does, mode)
     }
 
     #[inline(never)]
-    fn product<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(Operator::Mul, operation, mode)
+    fn product<F: Plain>(
+        &mut self,
+        a: &Lane,
+        b: &Lane,
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
+        self.compute::<F>(Operator::Mul, [a, b, &Lane::NOTHING], native, does, mode)
     }
 
     #[inline(never)]
-    fn other<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(operation.operator, operation, mode)
+    fn other<F: Plain>(&mut self, args: [&Lane; 3], native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(does.operator, args, native, does, mode)
     }
 
     #[inline(always)]
-    fn compute<F: Plain>(&mut self, operator: Operator, operation: &Operation, mode: Mode) -> Option<Handle> {
-        let Operation { args: [a, b, c], native, site, .. } = *operation;
+    fn compute<F: Plain>(
+        &mut self,
+        operator: Operator,
+        args: [&Lane; 3],
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
         if F::is_nan(native) {
             return None;
         }
-        let (x, y, precision) = (a.node(), b.node(), self.precision());
-        let z = if operator == Operator::Fma { c.node() } else { None };
-        let (result, [real_x, real_y, real_z]) = self.nodes.next_and([x, y, z]);
-        let operands = [operand::<F, R>(a, real_x), operand::<F, R>(b, real_y), operand::<F, R>(c, real_z)];
+        let ([a, b, c], precision) = (args, self.precision());
+        let (at, site) = (does.at, does.site);
+        let (result, [x, y, z]) = self.nodes.next_and(args.map(|lane| (lane.slot, lane.word)));
+        let operands = [operand::<F, R>(a, x), operand::<F, R>(b, y), operand::<F, R>(c, z)];
         result.become_result(operator, operands, precision);
         let is_steady = self.tolerated >= STEADY && result.is_steady(operator, operands, F::TARGET.ty);
-        let influences = self.sets.union(self.influences_of(x), self.influences_of(y));
-        let influences = self.sets.union(influences, self.influences_of(z));
+        let [of_a, of_b, of_c] = args.map(|lane| self.nodes.influences_of((lane.slot, lane.word)));
+        let influences = self.sets.union(of_a, of_b);
+        let influences = self.sets.union(influences, of_c);
         // Then how wrong it is is asked when somebody wants to know.
         let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator) || self.hands_on::<F>([a, b]));
+        let operation = Operation { operator, args, native, at, site };
         if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
             self.sites.count(site);
-            return Some(self.make_with_digits::<F>(operator, operation, influences));
+            return Some(self.make_with_digits::<F>(operator, &operation, influences));
         }
-        self.with_care::<F>(operation, influences, mode)
+        self.with_care::<F>(&operation, influences, mode)
     }
 
     /// Is the sum that comes next under all influences of these arguments, beyond doubt? Not if it may repair one, or one may be a repair.
@@ -154,11 +177,6 @@ impl<R: Real> Operations<R> {
             slots: [a.slot, b.slot, c.slot],
             ..Node::of_kind(operator, F::TARGET.ty)
         })
-    }
-
-    #[inline(always)]
-    fn influences_of(&self, node: Option<Handle>) -> Influences {
-        node.map_or(Influences::NONE, |node| self.nodes[node].influences)
     }
 
     /// Nothing if what it should be is not easily had.
