@@ -2,7 +2,9 @@
 //! large pages if that is asked for. So nothing is moved when there are more. (With a page of the usual size for each thirty operations, and what
 //! was there moved now and then, programs that touch much took a quarter longer.)
 
-use libc::{MADV_DONTNEED, MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_NORESERVE, MAP_PRIVATE, PROT_READ, PROT_WRITE};
+use libc::{
+    MADV_DONTNEED, MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_FAILED, MAP_NORESERVE, MAP_PRIVATE, PROT_READ, PROT_WRITE,
+};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::{NonNull, null_mut};
@@ -67,9 +69,11 @@ impl<T> Space<T> {
     /// Forgets those behind so many, and gives their memory back.
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
-            let [from, end] = [len, self.len].map(|count| (count * size_of::<T>()).next_multiple_of(LARGE));
-            // SAFETY: that is part of what was mapped, and nobody's any longer.
-            unsafe { libc::madvise(self.start.as_ptr().byte_add(from).cast(), end - from, MADV_DONTNEED) };
+            let (from, end) = ((len * size_of::<T>()).next_multiple_of(LARGE), self.len * size_of::<T>());
+            if from < end {
+                // SAFETY: that is part of what was mapped, and nobody's any longer.
+                unsafe { libc::madvise(self.start.as_ptr().byte_add(from).cast(), end - from, MADV_DONTNEED) };
+            }
             self.len = len;
         }
     }

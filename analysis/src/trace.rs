@@ -227,6 +227,12 @@ impl<R: Real> Nodes<R> {
         (&mut next.real, of.map(|arg| before.get(place_of(arg)).map(|beside| &beside.real)))
     }
 
+    /// What is kept beside an argument, if it is a node.
+    #[inline(always)]
+    pub fn real_of(&self, arg: (Slot, u64)) -> Option<&R> {
+        self.beside.get(place_of(arg)).map(|beside| &beside.real)
+    }
+
     /// What an argument is under the influence of.
     #[inline(always)]
     pub fn influences_of(&self, arg: (Slot, u64)) -> Influences {

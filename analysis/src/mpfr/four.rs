@@ -253,17 +253,20 @@ fn shifted_right(limbs: &[u64; 4], by: u32) -> ([u64; 5], bool) {
     (moved, lost | v << 1 << (63 - bits) != 0)
 }
 
-/// The same of any number of limbs.
+/// The same of nine limbs, by less than 512 bits.
 #[inline(always)]
-fn moved_right<const N: usize>(limbs: &[u64; N], by: usize) -> ([u64; N], bool) {
+fn moved_right(limbs: &[u64; 9], by: usize) -> ([u64; 9], bool) {
     let (skipped, bits) = (by / 64, (by % 64) as u32);
-    let (lost, kept) = limbs.split_at(skipped);
-    let mut moved = [0; N];
-    for (number, moved) in moved.iter_mut().enumerate().take(kept.len()) {
-        *moved = join(kept[number], kept.get(number + 1).copied().unwrap_or(0), bits);
+    // With zeros behind: that is simpler than to ask which limbs there are.
+    let mut room = [0; 18];
+    room[..9].copy_from_slice(limbs);
+    let (lost, kept) = room.split_at(skipped);
+    let kept = &kept[..10];
+    let mut moved = [0; 9];
+    for (number, moved) in moved.iter_mut().enumerate() {
+        *moved = join(kept[number], kept[number + 1], bits);
     }
-    let is_lost = lost.iter().any(|limb| *limb != 0) || kept.first().is_some_and(|limb| limb << 1 << (63 - bits) != 0);
-    (moved, is_lost)
+    (moved, lost.iter().any(|limb| *limb != 0) || kept[0] << 1 << (63 - bits) != 0)
 }
 
 /// 64 of the bits of two limbs, from one of those of the first on.

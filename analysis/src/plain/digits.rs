@@ -5,6 +5,7 @@ use crate::compensation::is_nothing_beside;
 use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::{self, Lane};
+use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::offset::{Near, Offset, REPAIR};
 use crate::operation::Operations;
@@ -39,6 +40,8 @@ impl<R: Real> Operations<R> {
             Operator::Add => self.sum::<F>(a, b, native, does, mode),
             Operator::Sub => self.difference::<F>(a, b, native, does, mode),
             Operator::Mul => self.product::<F>(a, b, native, does, mode),
+            Operator::Div => self.quotient::<F>(a, b, native, does, mode),
+            Operator::Fma => self.fused::<F>([a, b, c], native, does, mode),
             _ => self.other::<F>([a, b, c], native, does, mode),
         }
     }
@@ -73,6 +76,23 @@ impl<R: Real> Operations<R> {
     }
 
     #[inline(never)]
+    fn quotient<F: Plain>(
+        &mut self,
+        a: &Lane,
+        b: &Lane,
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
+        self.compute::<F>(Operator::Div, [a, b, &Lane::NOTHING], native, does, mode)
+    }
+
+    #[inline(never)]
+    fn fused<F: Plain>(&mut self, args: [&Lane; 3], native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Fma, args, native, does, mode)
+    }
+
+    #[inline(never)]
     fn other<F: Plain>(&mut self, args: [&Lane; 3], native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
         self.compute::<F>(does.operator, args, native, does, mode)
     }
@@ -89,22 +109,20 @@ impl<R: Real> Operations<R> {
         if F::is_nan(native) {
             return None;
         }
-        let ([a, b, c], precision) = (args, self.precision());
-        let (at, site) = (does.at, does.site);
+        let ([a, b, c], precision, site) = (args, self.precision(), does.site);
         let (result, [x, y, z]) = self.nodes.next_and(args.map(|lane| (lane.slot, lane.word)));
         let operands = [operand::<F, R>(a, x), operand::<F, R>(b, y), operand::<F, R>(c, z)];
-        result.become_result(operator, operands, precision);
-        let is_steady = self.tolerated >= STEADY && result.is_steady(operator, operands, F::TARGET.ty);
+        let is_steady = result.become_result(operator, operands, precision, F::TARGET.ty) && self.tolerated >= STEADY;
         let [of_a, of_b, of_c] = args.map(|lane| self.nodes.influences_of((lane.slot, lane.word)));
         let influences = self.sets.union(of_a, of_b);
         let influences = self.sets.union(influences, of_c);
         // Then how wrong it is is asked when somebody wants to know.
         let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator) || self.hands_on::<F>([a, b]));
-        let operation = Operation { operator, args, native, at, site };
         if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
             self.sites.count(site);
-            return Some(self.make_with_digits::<F>(operator, &operation, influences));
+            return Some(self.make_with_digits::<F>(operator, args, native, does.at, influences));
         }
+        let operation = Operation { operator, args, native, at: does.at, site };
         self.with_care::<F>(&operation, influences, mode)
     }
 
@@ -112,18 +130,20 @@ impl<R: Real> Operations<R> {
     #[inline(always)]
     fn hands_on<F: Plain>(&self, [a, b]: [&Lane; 2]) -> bool {
         let Some(sum) = self.nodes.next_real() else { return false };
-        let hands_on = |lane: &Lane| {
-            let Some(beside) = lane.node().and_then(|node| self.nodes.of(node).beside) else { return true };
-            let native = F::value(lane.bits).abs();
-            native != 0.0 && beside.real.to_f64().abs() > native * REPAIR && !sum.is(&beside.real)
-        };
-        hands_on(a) && hands_on(b)
+        self.is_no_repair::<F>(a, sum) && self.is_no_repair::<F>(b, sum)
+    }
+
+    #[inline(always)]
+    fn is_no_repair<F: Plain>(&self, lane: &Lane, sum: &R) -> bool {
+        let Some(real) = self.nodes.real_of((lane.slot, lane.word)) else { return true };
+        let native = F::value(lane.bits).abs();
+        native != 0.0 && real.to_f64().abs() > native * REPAIR && !sum.is(real)
     }
 
     /// The same, if more has to be looked at. The real has been computed.
     #[inline(never)]
     fn with_care<F: Plain>(&mut self, operation: &Operation, mut influences: Influences, mode: Mode) -> Option<Handle> {
-        let Operation { operator, args: [a, b, c], native, site, .. } = *operation;
+        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
         let [x, y, z] = [self.known::<F>(a)?, self.known::<F>(b)?, self.known::<F>(c)?];
         let real = self.nodes.next_real()?.to_f64();
         if !real.is_finite() {
@@ -147,7 +167,7 @@ impl<R: Real> Operations<R> {
             (influences, verdict) = self.blamed::<F>(operator, [x, y], influences, values, (ulps, site, verdict));
         }
         self.nodes.next_beside().ulps = ulps;
-        let node = self.make_with_digits::<F>(operator, operation, influences);
+        let node = self.make_with_digits::<F>(operator, [a, b, c], native, at, influences);
         if self.is_error(ulps) {
             self.strays.note(F::TARGET.ty, native as u128, node);
         }
@@ -164,10 +184,11 @@ impl<R: Real> Operations<R> {
     fn make_with_digits<F: Plain>(
         &mut self,
         operator: Operator,
-        operation: &Operation,
+        [a, b, c]: [&Lane; 3],
+        native: u64,
+        at: LocationId,
         influences: Influences,
     ) -> Handle {
-        let Operation { args: [a, b, c], native, at, .. } = *operation;
         self.count += 1;
         self.nodes.make_next(Node {
             near: Near { native: F::value(native), offset: Offset::NONE },
