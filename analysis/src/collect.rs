@@ -5,7 +5,8 @@ use crate::node::INLINE;
 use crate::real::Real;
 
 /// How many times the nodes in use there are room for: each collection looks at all in use. And so many times as much again while that is not
-/// much, because memory that was never used takes long, too; less where what lies beside nodes takes as much.
+/// much, because memory that was never used takes long, too; less where what lies beside nodes takes as much. (There four times took the same time, in short
+/// runs and in long ones; but traces are then cut earlier, and what a loop carries is seen less.)
 const ROOM: usize = 4;
 const AGAIN: usize = 3;
 const AGAIN_WITH_BESIDE: usize = 1;

@@ -118,11 +118,14 @@ impl<R: Real> Running<'_, R> {
         self.books.lanes = lanes;
     }
 
-    /// Some of the instructions, for compiled code.
+    /// Some of the instructions, for compiled code. Most are operations, to which this is the short way.
     #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
     pub fn run_some_with_fma(&mut self, instrs: &[Instr], program: &Program, record: &[u8], lanes: &mut [Lane]) {
         for instr in instrs {
-            self.execute(instr, program, record, lanes);
+            match instr {
+                Instr::Doubles(plain) => self.plain::<f64>(plain, lanes),
+                _ => self.execute_with_fma(instr, program, record, lanes),
+            }
         }
     }
 
@@ -259,18 +262,16 @@ impl<R: Real> Running<'_, R> {
     #[inline(always)]
     fn plain<F: plain::Plain>(&mut self, plain: &Plain, lanes: &mut [Lane]) {
         let operations = &mut self.books.operations;
-        let (place, mode) = ((plain.at, plain.site), self.thread.mode);
-        let ([a, b, c], to) = (plain.args, plain.to);
-        let (a, b, c) = (Some(a), Some(b), Some(c));
+        let (mode, [a, b, c]) = (self.thread.mode, plain.args.map(Some));
         // Each has code of its own.
         let is_done = match plain.operator {
             _ if !mode.is_plain() => false,
-            Operator::Add => operations.plain::<F>(Operator::Add, lanes, [a, b, None], to, place, mode),
-            Operator::Sub => operations.plain::<F>(Operator::Sub, lanes, [a, b, None], to, place, mode),
-            Operator::Mul => operations.plain::<F>(Operator::Mul, lanes, [a, b, None], to, place, mode),
-            Operator::Div => operations.plain::<F>(Operator::Div, lanes, [a, b, None], to, place, mode),
-            Operator::Fma => operations.plain::<F>(Operator::Fma, lanes, [a, b, c], to, place, mode),
-            _ => operations.plain::<F>(Operator::Sqrt, lanes, [a, None, None], to, place, mode),
+            Operator::Add => operations.plain::<F>(Operator::Add, lanes, [a, b, None], plain, mode),
+            Operator::Sub => operations.plain::<F>(Operator::Sub, lanes, [a, b, None], plain, mode),
+            Operator::Mul => operations.plain::<F>(Operator::Mul, lanes, [a, b, None], plain, mode),
+            Operator::Div => operations.plain::<F>(Operator::Div, lanes, [a, b, None], plain, mode),
+            Operator::Fma => operations.plain::<F>(Operator::Fma, lanes, [a, b, c], plain, mode),
+            _ => operations.plain::<F>(Operator::Sqrt, lanes, [a, None, None], plain, mode),
         };
         if !is_done {
             self.out_of_the_ordinary::<F>(plain, lanes);

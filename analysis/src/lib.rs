@@ -63,6 +63,7 @@ mod settle;
 mod shadow;
 mod signs;
 mod site;
+mod space;
 mod spots;
 mod trace;
 

@@ -98,6 +98,7 @@ fn split(limbs: &[limb_t]) -> (limb_t, &[limb_t]) {
 }
 
 impl Real for Mpfr {
+    #[inline]
     fn zero(precision: u32) -> Mpfr {
         let precision = precision.clamp(MIN_PRECISION, MAX_PRECISION);
         let count = limb_count(precision);
@@ -137,39 +138,14 @@ impl Real for Mpfr {
     }
 
     #[inline(always)]
-    fn become_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
-        let ([a, b, c], mut rooms) = (args, [const { MaybeUninit::uninit() }; 3]);
-        let [x, y, z] = &mut rooms;
-        let [a, b] = [usual(a, precision, x), usual(b, precision, y)];
-        let c = if operator == Operator::Fma { usual(c, precision, z) } else { None };
-        if !self.becomes_by_hand(operator, a, b, c) {
-            self.become_other_result(operator, args, precision);
+    fn become_result(&mut self, operator: Operator, [a, b, c]: [Operand<Mpfr>; 3], precision: u32, ty: Type) -> bool {
+        let [mut x, mut y, mut z] = [const { MaybeUninit::uninit() }; 3];
+        let [x, y] = [four_of(a, precision, &mut x), four_of(b, precision, &mut y)];
+        let z = if operator == Operator::Fma { four_of(c, precision, &mut z) } else { x };
+        if !self.becomes_by_hand(operator, Some(x), Some(y), Some(z)) {
+            self.become_other_result(operator, a, b, c, precision);
         }
-    }
-
-    /// Exponents tell: each argument moves by half of its last digit, and sums may be a quarter of what they are made of. Away from the ends of the
-    /// format, that is (a sum of small numbers is none).
-    #[inline(always)]
-    fn is_steady(&self, operator: Operator, [a, b, c]: [Operand<Mpfr>; 3], ty: Type) -> bool {
-        let (least, greatest) = match ty {
-            Type::F64 => (-1021, 1024),
-            Type::F32 => (-125, 128),
-            _ => return false,
-        };
-        let is_normal = |exponent: mpfr::exp_t| (least..greatest).contains(&exponent);
-        let exponent = self.four.exponent;
-        let reaches = |greatest: mpfr::exp_t| exponent >= greatest - 2;
-        (least + 4..=greatest - 4).contains(&exponent)
-            && match operator {
-                Operator::Add | Operator::Sub => reaches(exponent_of(a).max(exponent_of(b))),
-                Operator::Mul | Operator::Div => is_normal(exponent_of(a)) && is_normal(exponent_of(b)),
-                Operator::Sqrt => is_normal(exponent_of(a)),
-                Operator::Fma => {
-                    let (a, b) = (exponent_of(a), exponent_of(b));
-                    is_normal(a) && is_normal(b) && reaches((a + b).max(exponent_of(c)))
-                }
-                _ => false,
-            }
+        self.is_steady(operator, [x, y, z].map(|four| four.exponent), ty)
     }
 
     /// Double-doubles have digits enough for that.
@@ -287,8 +263,8 @@ impl Mpfr {
     /// The operation, with as many digits as the first argument has.
     pub fn apply(operator: Operator, args: &[&Mpfr]) -> Mpfr {
         let mut result = Mpfr::zero(args.first().map_or(MIN_PRECISION, |arg| arg.precision()));
-        let usual = |number: usize| args.get(number).map(|arg| &arg.four).filter(|four| four.is_usual());
-        if !result.becomes_by_hand(operator, usual(0), usual(1), usual(2)) {
+        let four = |number: usize| args.get(number).map(|arg| &arg.four);
+        if !result.becomes_by_hand(operator, four(0), four(1), four(2)) {
             result.becomes(operator, args);
         }
         result
@@ -298,6 +274,9 @@ impl Mpfr {
     #[inline(always)]
     fn becomes_by_hand(&mut self, operator: Operator, a: Option<&Four>, b: Option<&Four>, c: Option<&Four>) -> bool {
         let (Some(a), Some(b)) = (a, b) else { return false };
+        if !a.is_usual() || !b.is_usual() {
+            return false;
+        }
         if self.more.is_some() {
             self.more = None;
         }
@@ -306,18 +285,49 @@ impl Mpfr {
             Operator::Sub => self.four.set_sum(a, b, -b.sign),
             Operator::Mul => self.four.set_product(a, b),
             Operator::Div => self.four.set_quotient(a, b),
-            Operator::Fma if c.is_some_and(|c| self.four.set_product_and_sum(a, b, c)) => {}
+            Operator::Fma if c.is_some_and(|c| c.is_usual() && self.four.set_product_and_sum(a, b, c)) => {}
             _ => return false,
         }
         self.keep_within_bounds();
         true
     }
 
+    /// One by one the arguments are in registers.
     #[inline(never)]
-    fn become_other_result(&mut self, operator: Operator, args: [Operand<Mpfr>; 3], precision: u32) {
-        let [a, b, c] = args.map(|arg| arg.real(precision));
+    fn become_other_result(
+        &mut self,
+        operator: Operator,
+        a: Operand<Mpfr>,
+        b: Operand<Mpfr>,
+        c: Operand<Mpfr>,
+        precision: u32,
+    ) {
+        let [a, b, c] = [a, b, c].map(|arg| arg.real(precision));
         *self = Mpfr::zero(a.precision());
         self.becomes(operator, &[&*a, &*b, &*c][..operator.arity()]);
+    }
+
+    /// Is it a result such as [`Real::become_result`] says? Exponents tell: each argument moves by half of its last digit, and sums may be a quarter of what
+    /// they are made of. Away from the ends of the format, that is (a sum of small numbers is none). Those of zero and of what is special are no normal number's,
+    /// and nor is what stands for that of a subnormal double; and of what is special no normal number is made.
+    #[inline(always)]
+    fn is_steady(&self, operator: Operator, [a, b, c]: [mpfr::exp_t; 3], ty: Type) -> bool {
+        let (least, greatest) = match ty {
+            Type::F64 => (-1021, 1024),
+            Type::F32 => (-125, 128),
+            _ => return false,
+        };
+        let is_normal = |exponent: mpfr::exp_t| (least..greatest).contains(&exponent);
+        let exponent = self.four.exponent;
+        let reaches = |greatest: mpfr::exp_t| exponent >= greatest - 2;
+        (least + 4..=greatest - 4).contains(&exponent)
+            && match operator {
+                Operator::Add | Operator::Sub => reaches(a.max(b)),
+                Operator::Mul | Operator::Div => is_normal(a) && is_normal(b),
+                Operator::Sqrt => is_normal(a),
+                Operator::Fma => is_normal(a) && is_normal(b) && reaches((a + b).max(c)),
+                _ => false,
+            }
     }
 
     /// The result of any operation, with as many digits as it has.
@@ -461,23 +471,12 @@ impl Mpfr {
     }
 }
 
-/// An argument, if it has as many digits as are computed with by hand; where a double has room to become one.
+/// An argument, all of it if it is not long; a double where there is room to become one.
 #[inline(always)]
-fn usual<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut MaybeUninit<Four>) -> Option<&'a Four> {
-    let four = match arg {
+fn four_of<'a>(arg: Operand<'a, Mpfr>, precision: u32, room: &'a mut MaybeUninit<Four>) -> &'a Four {
+    match arg {
         Operand::Real(real) => &real.four,
         Operand::Double(value) => room.write(Four::of_double(value, precision)),
-    };
-    four.is_usual().then_some(four)
-}
-
-/// The exponent of an argument. That of zero is less than any, and so is that of what is special, of which no usual number is made; a subnormal double's is said
-/// to be the least of all doubles.
-#[inline(always)]
-fn exponent_of(arg: Operand<Mpfr>) -> mpfr::exp_t {
-    match arg {
-        Operand::Real(real) => real.four.exponent,
-        Operand::Double(value) => (value.to_bits() >> 52 & 0x7ff) as mpfr::exp_t - 1022,
     }
 }
 

@@ -88,8 +88,9 @@ pub struct Beside<R> {
     pub(crate) ulps: u64,
 }
 
-impl<R: Real> Beside<R> {
-    pub fn empty() -> Beside<R> {
+impl<R: Real> Default for Beside<R> {
+    #[inline(always)]
+    fn default() -> Beside<R> {
         Beside { real: R::zero(0), ulps: 0 }
     }
 }
@@ -105,8 +106,8 @@ pub struct Odd {
     pub(crate) leaf: Option<bool>,
 }
 
-impl Odd {
-    pub fn empty() -> Odd {
+impl Default for Odd {
+    fn default() -> Odd {
         Odd { target: Target::nearest(Type::F64), bits: 0, fourth: 0, fourth_slot: Slot::NONE, leaf: None }
     }
 }

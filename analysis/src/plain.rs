@@ -8,7 +8,7 @@ mod digits;
 use crate::dd::{DoubleDouble, is_near_tie};
 use crate::error;
 use crate::influence::Influences;
-use crate::lanes::{Facts, Lane, Number};
+use crate::lanes::{self, Facts, Lane, Number};
 use crate::location::LocationId;
 use crate::magic;
 use crate::mode::{MXCSR_MATTERS, Mode, Target};
@@ -236,22 +236,22 @@ impl<R: Real> Operations<R> {
         operator: Operator,
         lanes: &mut [Lane],
         [a, b, c]: [Option<Number>; 3],
-        to: Number,
-        (at, site): (LocationId, usize),
+        does: &lanes::Plain,
         mode: Mode,
     ) -> bool {
         let args = [a, b, c].map(|number| number.map_or(&Lane::NOTHING, |number| &lanes[number as usize]));
-        if !args.iter().all(|lane| lane.is_plain) {
+        if !(args[0].is_plain && args[1].is_plain && args[2].is_plain) {
             return false;
         }
+        let (at, site, to) = (does.at, does.site, does.to);
         let native = F::apply(operator, args.map(|lane| lane.bits));
-        let operation = Operation { operator, args, native, at, site };
         // (No closure: it would not be compiled for what the CPU has.)
         if !R::HAS_PAIRS {
-            let Some(node) = self.with_digits::<F>(operator, &operation, mode) else { return false };
+            let Some(node) = self.with_digits::<F>(args, native, does, mode) else { return false };
             lanes[to as usize].become_result(native, node);
             return true;
         }
+        let operation = Operation { operator, args, native, at, site };
         let mut known = None;
         let mut near = self.nearly_right::<F>(&operation, &mut known);
         if is_sum(operator)

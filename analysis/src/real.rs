@@ -10,7 +10,7 @@ use fpgrind_ir::{Operator, Type};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-/// See [`Real::is_steady`].
+/// See [`Real::become_result`].
 pub const STEADY: u64 = 24;
 
 /// An argument, as it is at hand.
@@ -51,15 +51,12 @@ pub trait Real: Clone + 'static {
     /// The operation in the reals. `args` has the operator's arity; otherwise the result is NaN.
     /// So many bits of significand are enough where that is a choice.
     fn compute(operator: Operator, args: &[&Self], precision: u32) -> Self;
-    /// The same, where the result is to stay.
+    /// The same, where the result is to stay. Says whether it is wrong by at most [`STEADY`] floats of this type, beyond doubt, if the operation is done on
+    /// the floats next to its arguments, and both are rounded to nearest; nothing is said of those that are not.
     #[inline(always)]
-    fn become_result(&mut self, operator: Operator, args: [Operand<Self>; 3], precision: u32) {
+    fn become_result(&mut self, operator: Operator, args: [Operand<Self>; 3], precision: u32, _ty: Type) -> bool {
         let [a, b, c] = args.map(|arg| arg.real(precision));
         *self = Self::compute(operator, &[&*a, &*b, &*c][..operator.arity()], precision);
-    }
-    /// Is it a result that is wrong by at most [`STEADY`] floats, beyond doubt, if the operation is done on the floats next to its arguments, and both
-    /// are rounded to nearest? Nothing is said of those that are not.
-    fn is_steady(&self, _operator: Operator, _args: [Operand<Self>; 3], _ty: Type) -> bool {
         false
     }
     /// Nothing if either is NaN.

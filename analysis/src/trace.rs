@@ -21,6 +21,7 @@ pub use crate::node::{Node, Slot, View};
 use crate::number::Number;
 use crate::offset::Near;
 use crate::real::Real;
+use crate::space::Space;
 use collect::{LONG, Used};
 use fpgrind_ir::{MAX_ARITY, Operator, Type};
 use smallvec::SmallVec;
@@ -94,7 +95,7 @@ pub struct Moment {
 
 /// The arena.
 pub struct Nodes<R> {
-    nodes: Vec<Node>,
+    nodes: Space<Node>,
     /// Where they are, for compiled code.
     pub(crate) base: *mut Node,
     /// What some have beside themselves, and what few of those have.
@@ -146,10 +147,10 @@ impl<R: Real> Nodes<R> {
         let most = (bytes / (size_of::<Node>() + size_of::<Beside<R>>())).clamp(FEW, u32::MAX as usize - 1);
         let max_depth = max_depth.clamp(1, MAX_DEPTH);
         Nodes {
-            nodes: Vec::new(),
+            nodes: Space::new(most, true),
             base: std::ptr::null_mut(),
-            beside: Sparse::new(Beside::empty),
-            odd: Sparse::new(Odd::empty),
+            beside: Sparse::new(most, !R::HAS_PAIRS),
+            odd: Sparse::new(most, false),
             used: Used::default(),
             heavy: Vec::new(),
             cursor: 0,
@@ -207,31 +208,35 @@ impl<R: Real> Nodes<R> {
     /// Makes the node whose real was computed where it stays. It is an argument like others.
     #[inline(always)]
     pub fn make_next(&mut self, node: Node) -> Handle {
-        let index = self.next_free();
-        self.nodes[index] = Node { kept: Kept::Real, ..node };
+        let index = self.cursor;
+        self.cursor += 1;
+        let next = &mut self.nodes[index];
+        prefetch((&raw const *next).wrapping_add(AHEAD));
+        *next = Node { kept: Kept::Real, ..node };
         Handle::new(index)
     }
 
     /// What will lie beside the node that is made next, where its real is to be computed, its total error being unasked; and the reals of these
-    /// nodes, all of which are kept beside.
+    /// arguments, if they are nodes, all of which are kept beside.
     #[inline(always)]
-    pub fn next_and(&mut self, of: [Option<Handle>; 3]) -> (&mut R, [Option<&R>; 3]) {
+    pub fn next_and(&mut self, of: [(Slot, u64); 3]) -> (&mut R, [Option<&R>; 3]) {
         self.make_room(1);
-        let index = self.cursor;
-        let next = self.beside.get_or_make(index);
-        // As with nodes. (The first of a page are not: what follows a page is somebody else's.)
+        let (before, next) = self.beside.before_and(self.cursor);
         prefetch((&raw const *next).wrapping_add(AHEAD));
         next.ulps = ULPS_UNASKED;
-        let next: *mut R = &raw mut next.real;
-        let real_of = |handle: Option<Handle>| {
-            let index_of = handle?.index();
-            assert!(index_of != index);
-            self.beside.get(index_of).map(|beside| &beside.real)
-        };
-        let [a, b, c] = of;
-        let known = [real_of(a), real_of(b), real_of(c)];
-        // SAFETY: it lies in `beside`, and is none of those that were looked up, because it is of another node.
-        (unsafe { &mut *next }, known)
+        (&mut next.real, of.map(|arg| before.get(place_of(arg)).map(|beside| &beside.real)))
+    }
+
+    /// What is kept beside an argument, if it is a node.
+    #[inline(always)]
+    pub fn real_of(&self, arg: (Slot, u64)) -> Option<&R> {
+        self.beside.get(place_of(arg)).map(|beside| &beside.real)
+    }
+
+    /// What an argument is under the influence of.
+    #[inline(always)]
+    pub fn influences_of(&self, arg: (Slot, u64)) -> Influences {
+        self.nodes.get(place_of(arg)).map_or(Influences::NONE, |node| node.influences)
     }
 
     /// The real that was computed there.
@@ -303,7 +308,7 @@ impl<R: Real> Nodes<R> {
 
     #[cold]
     fn grow(&mut self) {
-        self.nodes.resize(self.nodes.len() + MORE, Node::EMPTY);
+        self.nodes.extend(self.nodes.len() + MORE, || Node::EMPTY);
         (self.base, self.end) = (self.nodes.as_mut_ptr(), self.nodes.len());
     }
 
@@ -489,6 +494,12 @@ impl<R: Real> Nodes<R> {
         }
         term
     }
+}
+
+/// Where the node lies that is kept so; beyond all if it is none.
+#[inline(always)]
+fn place_of((slot, word): (Slot, u64)) -> usize {
+    if slot == Slot::NODE { (word as u32 as usize).wrapping_sub(1) } else { usize::MAX }
 }
 
 /// The native value of what may be kept as a distance from there. (A NaN's bits are more than that it is one.)

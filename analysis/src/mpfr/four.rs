@@ -71,7 +71,7 @@ impl Four {
     }
 
     /// The sum of the first and the second, whose sign is this.
-    #[inline(never)]
+    #[inline(always)]
     pub fn set_sum(&mut self, a: &Four, b: &Four, sign_of_b: c_int) {
         let (large, small, sign) = match a.exponent < b.exponent {
             true => (b, a, sign_of_b),
@@ -146,12 +146,12 @@ impl Four {
             };
         }
         let (sum, carry) = add(large, small, false);
-        let (bits, first) = (carry as u32, (carry as u64) << 63);
-        let mut moved = [first | sum[N - 1] >> bits; N];
+        // Moved by one place or not at all. (No branch; and CPUs move by a number of places that they do not know beforehand slowly.)
+        let mut moved = [if carry { FIRST | sum[N - 1] >> 1 } else { sum[N - 1] }; N];
         for number in 0..N - 1 {
-            moved[number] = join(sum[number], sum[number + 1], bits);
+            moved[number] = if carry { sum[number] >> 1 | sum[number + 1] << 63 } else { sum[number] };
         }
-        self.set_rounded(sign, exponent + bits as exp_t, &moved, rest | (sum[0] & carry as u64 == 1));
+        self.set_rounded(sign, exponent + carry as exp_t, &moved, rest | (sum[0] & carry as u64 == 1));
     }
 
     /// A difference, moved left until it begins with a one. More than one place it moves only if there is no rest.
@@ -239,8 +239,11 @@ pub(super) fn of_long_and_short(a: &[u64; 4], b: u64) -> [u64; 5] {
 fn shifted_right(limbs: &[u64; 4], by: u32) -> ([u64; 5], bool) {
     let [a, b, c, d] = *limbs;
     let (limbs, bits) = (by / 64, by % 64);
+    if limbs == 0 {
+        // The common case.
+        return ([join(0, a, bits), join(a, b, bits), join(b, c, bits), join(c, d, bits), d >> bits], false);
+    }
     let ([v, w, x, y, z], lost) = match limbs {
-        0 => ([0, a, b, c, d], 0),
         1 => ([a, b, c, d, 0], 0),
         2 => ([b, c, d, 0, 0], a),
         3 => ([c, d, 0, 0, 0], a | b),
@@ -250,17 +253,20 @@ fn shifted_right(limbs: &[u64; 4], by: u32) -> ([u64; 5], bool) {
     (moved, lost | v << 1 << (63 - bits) != 0)
 }
 
-/// The same of any number of limbs.
+/// The same of nine limbs, by less than 512 bits.
 #[inline(always)]
-fn moved_right<const N: usize>(limbs: &[u64; N], by: usize) -> ([u64; N], bool) {
+fn moved_right(limbs: &[u64; 9], by: usize) -> ([u64; 9], bool) {
     let (skipped, bits) = (by / 64, (by % 64) as u32);
-    let (lost, kept) = limbs.split_at(skipped);
-    let mut moved = [0; N];
-    for (number, moved) in moved.iter_mut().enumerate().take(kept.len()) {
-        *moved = join(kept[number], kept.get(number + 1).copied().unwrap_or(0), bits);
+    // With zeros behind: that is simpler than to ask which limbs there are.
+    let mut room = [0; 18];
+    room[..9].copy_from_slice(limbs);
+    let (lost, kept) = room.split_at(skipped);
+    let kept = &kept[..10];
+    let mut moved = [0; 9];
+    for (number, moved) in moved.iter_mut().enumerate() {
+        *moved = join(kept[number], kept[number + 1], bits);
     }
-    let is_lost = lost.iter().any(|limb| *limb != 0) || kept.first().is_some_and(|limb| limb << 1 << (63 - bits) != 0);
-    (moved, is_lost)
+    (moved, lost.iter().any(|limb| *limb != 0) || kept[0] << 1 << (63 - bits) != 0)
 }
 
 /// 64 of the bits of two limbs, from one of those of the first on.

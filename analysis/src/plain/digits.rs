@@ -4,7 +4,8 @@ use super::{Operation, Plain, distance, is_sum};
 use crate::compensation::is_nothing_beside;
 use crate::findings::CauseKind;
 use crate::influence::Influences;
-use crate::lanes::Lane;
+use crate::lanes::{self, Lane};
+use crate::location::LocationId;
 use crate::mode::Mode;
 use crate::offset::{Near, Offset, REPAIR};
 use crate::operation::Operations;
@@ -30,77 +31,119 @@ impl<R: Real> Operations<R> {
     #[inline(always)]
     pub(super) fn with_digits<F: Plain>(
         &mut self,
-        operator: Operator,
-        operation: &Operation,
+        [a, b, c]: [&Lane; 3],
+        native: u64,
+        does: &lanes::Plain,
         mode: Mode,
     ) -> Option<Handle> {
-        match operator {
-            Operator::Add => self.sum::<F>(operation, mode),
-            Operator::Sub => self.difference::<F>(operation, mode),
-            Operator::Mul => self.product::<F>(operation, mode),
-            _ => self.other::<F>(operation, mode),
+        match does.operator {
+            Operator::Add => self.sum::<F>(a, b, native, does, mode),
+            Operator::Sub => self.difference::<F>(a, b, native, does, mode),
+            Operator::Mul => self.product::<F>(a, b, native, does, mode),
+            Operator::Div => self.quotient::<F>(a, b, native, does, mode),
+            Operator::Fma => self.fused::<F>([a, b, c], native, does, mode),
+            _ => self.other::<F>([a, b, c], native, does, mode),
         }
     }
 
     #[inline(never)]
-    fn sum<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(Operator::Add, operation, mode)
+    fn sum<F: Plain>(&mut self, a: &Lane, b: &Lane, native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Add, [a, b, &Lane::NOTHING], native, does, mode)
     }
 
     #[inline(never)]
-    fn difference<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(Operator::Sub, operation, mode)
+    fn difference<F: Plain>(
+        &mut self,
+        a: &Lane,
+        b: &Lane,
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
+        self.compute::<F>(Operator::Sub, [a, b, &Lane::NOTHING], native, does, mode)
     }
 
     #[inline(never)]
-    fn product<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(Operator::Mul, operation, mode)
+    fn product<F: Plain>(
+        &mut self,
+        a: &Lane,
+        b: &Lane,
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
+        self.compute::<F>(Operator::Mul, [a, b, &Lane::NOTHING], native, does, mode)
     }
 
     #[inline(never)]
-    fn other<F: Plain>(&mut self, operation: &Operation, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(operation.operator, operation, mode)
+    fn quotient<F: Plain>(
+        &mut self,
+        a: &Lane,
+        b: &Lane,
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
+        self.compute::<F>(Operator::Div, [a, b, &Lane::NOTHING], native, does, mode)
+    }
+
+    #[inline(never)]
+    fn fused<F: Plain>(&mut self, args: [&Lane; 3], native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(Operator::Fma, args, native, does, mode)
+    }
+
+    #[inline(never)]
+    fn other<F: Plain>(&mut self, args: [&Lane; 3], native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
+        self.compute::<F>(does.operator, args, native, does, mode)
     }
 
     #[inline(always)]
-    fn compute<F: Plain>(&mut self, operator: Operator, operation: &Operation, mode: Mode) -> Option<Handle> {
-        let Operation { args: [a, b, c], native, site, .. } = *operation;
+    fn compute<F: Plain>(
+        &mut self,
+        operator: Operator,
+        args: [&Lane; 3],
+        native: u64,
+        does: &lanes::Plain,
+        mode: Mode,
+    ) -> Option<Handle> {
         if F::is_nan(native) {
             return None;
         }
-        let (x, y, precision) = (a.node(), b.node(), self.precision());
-        let z = if operator == Operator::Fma { c.node() } else { None };
-        let (result, [real_x, real_y, real_z]) = self.nodes.next_and([x, y, z]);
-        let operands = [operand::<F, R>(a, real_x), operand::<F, R>(b, real_y), operand::<F, R>(c, real_z)];
-        result.become_result(operator, operands, precision);
-        let is_steady = self.tolerated >= STEADY && result.is_steady(operator, operands, F::TARGET.ty);
-        let influences = self.sets.union(self.influences_of(x), self.influences_of(y));
-        let influences = self.sets.union(influences, self.influences_of(z));
+        let ([a, b, c], precision, site) = (args, self.precision(), does.site);
+        let (result, [x, y, z]) = self.nodes.next_and(args.map(|lane| (lane.slot, lane.word)));
+        let operands = [operand::<F, R>(a, x), operand::<F, R>(b, y), operand::<F, R>(c, z)];
+        let is_steady = result.become_result(operator, operands, precision, F::TARGET.ty) && self.tolerated >= STEADY;
+        let [of_a, of_b, of_c] = args.map(|lane| self.nodes.influences_of((lane.slot, lane.word)));
+        let influences = self.sets.union(of_a, of_b);
+        let influences = self.sets.union(influences, of_c);
         // Then how wrong it is is asked when somebody wants to know.
         let is_plainly_fine = is_steady && (influences.is_empty() || !is_sum(operator) || self.hands_on::<F>([a, b]));
         if is_plainly_fine && !self.strays.wanted && !self.sites.is_due(site) {
             self.sites.count(site);
-            return Some(self.make_with_digits::<F>(operator, operation, influences));
+            return Some(self.make_with_digits::<F>(operator, args, native, does.at, influences));
         }
-        self.with_care::<F>(operation, influences, mode)
+        let operation = Operation { operator, args, native, at: does.at, site };
+        self.with_care::<F>(&operation, influences, mode)
     }
 
     /// Is the sum that comes next under all influences of these arguments, beyond doubt? Not if it may repair one, or one may be a repair.
     #[inline(always)]
     fn hands_on<F: Plain>(&self, [a, b]: [&Lane; 2]) -> bool {
         let Some(sum) = self.nodes.next_real() else { return false };
-        let hands_on = |lane: &Lane| {
-            let Some(beside) = lane.node().and_then(|node| self.nodes.of(node).beside) else { return true };
-            let native = F::value(lane.bits).abs();
-            native != 0.0 && beside.real.to_f64().abs() > native * REPAIR && !sum.is(&beside.real)
-        };
-        hands_on(a) && hands_on(b)
+        self.is_no_repair::<F>(a, sum) && self.is_no_repair::<F>(b, sum)
+    }
+
+    #[inline(always)]
+    fn is_no_repair<F: Plain>(&self, lane: &Lane, sum: &R) -> bool {
+        let Some(real) = self.nodes.real_of((lane.slot, lane.word)) else { return true };
+        let native = F::value(lane.bits).abs();
+        native != 0.0 && real.to_f64().abs() > native * REPAIR && !sum.is(real)
     }
 
     /// The same, if more has to be looked at. The real has been computed.
     #[inline(never)]
     fn with_care<F: Plain>(&mut self, operation: &Operation, mut influences: Influences, mode: Mode) -> Option<Handle> {
-        let Operation { operator, args: [a, b, c], native, site, .. } = *operation;
+        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
         let [x, y, z] = [self.known::<F>(a)?, self.known::<F>(b)?, self.known::<F>(c)?];
         let real = self.nodes.next_real()?.to_f64();
         if !real.is_finite() {
@@ -124,7 +167,7 @@ impl<R: Real> Operations<R> {
             (influences, verdict) = self.blamed::<F>(operator, [x, y], influences, values, (ulps, site, verdict));
         }
         self.nodes.next_beside().ulps = ulps;
-        let node = self.make_with_digits::<F>(operator, operation, influences);
+        let node = self.make_with_digits::<F>(operator, [a, b, c], native, at, influences);
         if self.is_error(ulps) {
             self.strays.note(F::TARGET.ty, native as u128, node);
         }
@@ -141,10 +184,11 @@ impl<R: Real> Operations<R> {
     fn make_with_digits<F: Plain>(
         &mut self,
         operator: Operator,
-        operation: &Operation,
+        [a, b, c]: [&Lane; 3],
+        native: u64,
+        at: LocationId,
         influences: Influences,
     ) -> Handle {
-        let Operation { args: [a, b, c], native, at, .. } = *operation;
         self.count += 1;
         self.nodes.make_next(Node {
             near: Near { native: F::value(native), offset: Offset::NONE },
@@ -154,11 +198,6 @@ impl<R: Real> Operations<R> {
             slots: [a.slot, b.slot, c.slot],
             ..Node::of_kind(operator, F::TARGET.ty)
         })
-    }
-
-    #[inline(always)]
-    fn influences_of(&self, node: Option<Handle>) -> Influences {
-        node.map_or(Influences::NONE, |node| self.nodes[node].influences)
     }
 
     /// Nothing if what it should be is not easily had.
