@@ -106,11 +106,10 @@ const WRONG_EXECUTIONS: u64 = 4;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
-/// After so many looks that told nothing new there are half as many. Those at executions that went well tell of ranges only: so many positions are
-/// enough, or so many looks.
+/// After so many looks that told nothing new there are half as many: fewer where each takes long, because so many positions are enough. The ranges of a
+/// short expression are what people go by, those of a long one hardly.
 const QUIET: u64 = 1 << 15;
-const QUIET_POSITIONS: u64 = 1 << 18;
-const QUIET_FINE: u64 = 1 << 12;
+const QUIET_POSITIONS: u64 = 1 << 17;
 
 /// So many times as many doubts are passed over after one that could not be settled.
 const IN_VAIN: u64 = 16;
@@ -291,6 +290,7 @@ impl Sites {
         for good in site.tally.kept(sampled) {
             general.see(Term::Node(good), None, nodes);
         }
+        let enough = (QUIET_POSITIONS / general.size() as u64).min(QUIET);
         site.state = State::Candidate(Box::new(Candidate {
             kind,
             erroneous: 0,
@@ -300,8 +300,8 @@ impl Sites {
             computed: Number::from(0.0),
             correct: Number::from(0.0),
             mode,
-            fine: Looks::new((QUIET_POSITIONS / general.size() as u64).clamp(QUIET_FINE, QUIET)),
-            wrong: Looks::new(QUIET),
+            fine: Looks::new(enough),
+            wrong: Looks::new(enough),
             general,
         }));
         site.tally.look_after(0);
