@@ -224,7 +224,9 @@ impl Generaliser {
         match operation {
             Some(node) => {
                 let args = nodes.kept_args(node);
-                below.iter_mut().enumerate().for_each(|(number, term)| *term = args.get(number));
+                for (number, term) in below.iter_mut().enumerate() {
+                    *term = args.get(number);
+                }
             }
             None => below.fill(None),
         }
@@ -234,7 +236,9 @@ impl Generaliser {
     #[inline(always)]
     fn standing<R: Real>(&mut self, at: usize, nodes: &Nodes<R>) -> Option<Term> {
         match self.terms[at] {
-            Some(Term::Node(node)) if at != 0 && nodes[node].operator == Operator::Cast => self.look_through(at, node, nodes),
+            Some(Term::Node(node)) if at != 0 && nodes[node].operator == Operator::Cast => {
+                self.look_through(at, node, nodes)
+            }
             term => term,
         }
     }
@@ -287,7 +291,7 @@ impl Generaliser {
             self.changes += 1;
             self.positions[at].place = None;
         }
-        let value = value.to_f64();
+        let value = nodes.value(term);
         self.seen[at].include(value);
         self.erroneous[at].include(value);
         shown

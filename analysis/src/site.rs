@@ -106,10 +106,10 @@ const WRONG_EXECUTIONS: u64 = 4;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
-/// After so many looks that told nothing new there are half as many: fewer where each takes long, because so many positions are enough. The ranges of a
-/// short expression are what people go by, those of a long one hardly.
+/// After so many looks that told nothing new there are half as many. The ranges of a short expression are what people go by, those of a long one hardly,
+/// and there each look takes long: so many, divided by the square of its positions, are enough for it.
 const QUIET: u64 = 1 << 15;
-const QUIET_POSITIONS: u64 = 1 << 17;
+const QUIET_OF_LONG: u64 = 1 << 23;
 
 /// So many times as many doubts are passed over after one that could not be settled.
 const IN_VAIN: u64 = 16;
@@ -290,7 +290,7 @@ impl Sites {
         for good in site.tally.kept(sampled) {
             general.see(Term::Node(good), None, nodes);
         }
-        let enough = (QUIET_POSITIONS / general.size() as u64).min(QUIET);
+        let enough = (QUIET_OF_LONG / (general.size() as u64).pow(2)).min(QUIET);
         site.state = State::Candidate(Box::new(Candidate {
             kind,
             erroneous: 0,
