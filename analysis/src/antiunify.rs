@@ -252,7 +252,7 @@ impl Generaliser {
     /// A first turn of a loop does not show what the loop carries; later ones do.
     fn find_carried<R: Real>(&mut self, at: usize, term: Term, root: Term, nodes: &Nodes<R>) {
         let Term::Node(node) = term else { return };
-        if at != 0 && (self.positions[at].carried || is_carried(node, root, nodes)) {
+        if at != 0 && is_carried(node, root, nodes) {
             self.changes += !self.positions[at].carried as u64;
             self.positions[at].carried = true;
             return;

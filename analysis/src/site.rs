@@ -107,9 +107,11 @@ const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
 /// After so many looks that told nothing new there are half as many. The ranges of a short expression are what people go by, those of a long one hardly,
-/// and there each look takes long: so many, divided by the square of its positions, are enough for it.
+/// and there each look takes long: so many, divided by the square of its positions, are enough for it. But those that went wrong are mostly few, and what
+/// is told is about them: there are at least so many.
 const QUIET: u64 = 1 << 15;
 const QUIET_OF_LONG: u64 = 1 << 23;
+const QUIET_WRONG: u64 = 1 << 12;
 
 /// So many times as many doubts are passed over after one that could not be settled.
 const IN_VAIN: u64 = 16;
@@ -301,7 +303,7 @@ impl Sites {
             correct: Number::from(0.0),
             mode,
             fine: Looks::new(enough),
-            wrong: Looks::new(enough),
+            wrong: Looks::new(enough.max(QUIET_WRONG)),
             general,
         }));
         site.tally.look_after(0);
