@@ -28,11 +28,10 @@ impl<T> Space<T> {
     /// For so many; with more it moves. In large pages, if nearly all of it is going to be used.
     pub fn new(room: usize, is_large: bool) -> Space<T> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= LARGE) };
-        let bytes = room.saturating_mul(size_of::<T>()).saturating_add(LARGE);
-        let (protection, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
-        // SAFETY: new memory, wherever there is some.
-        let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
-        let Some(mapped) = NonNull::new(start.cast::<u8>()).filter(|_| start != MAP_FAILED) else {
+        // Address space may be short, too (`ulimit -v`): then there is less, and it moves when there are more.
+        let rooms = std::iter::successors(Some(room.max(1)), |room| (*room > 1).then_some(room / 2));
+        let mapped = |room| map::<T>(room).map(|(start, bytes)| (room, start, bytes));
+        let Some((room, mapped, bytes)) = { rooms }.find_map(mapped) else {
             handle_alloc_error(Layout::new::<T>());
         };
         // SAFETY: so much more was mapped than there is to be room for.
@@ -60,6 +59,9 @@ impl<T> Space<T> {
     #[cold]
     fn move_to_more(&mut self, room: usize) {
         let mut other = Space::new(room.max(2 * self.room), self.is_large);
+        if other.room < room {
+            handle_alloc_error(Layout::new::<T>());
+        }
         // SAFETY: there is room for more than that, and they are not used where they were again.
         unsafe { other.start.copy_from_nonoverlapping(self.start, self.len) };
         other.len = self.len;
@@ -77,6 +79,15 @@ impl<T> Space<T> {
             self.len = len;
         }
     }
+}
+
+/// Address space for so many and a large page more, and how many bytes that is.
+fn map<T>(room: usize) -> Option<(NonNull<u8>, usize)> {
+    let bytes = room.checked_mul(size_of::<T>())?.checked_add(LARGE)?;
+    let (protection, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+    // SAFETY: new memory, wherever there is some.
+    let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
+    NonNull::new(start.cast::<u8>()).filter(|_| start != MAP_FAILED).map(|start| (start, bytes))
 }
 
 impl<T> Deref for Space<T> {

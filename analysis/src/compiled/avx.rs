@@ -193,7 +193,6 @@ pub trait Write: DynasmApi {
     fn store(&mut self, from: Xmm, to: At) {
         self.avx(STORE, from, 0, to);
     }
-
 }
 
 impl<A: DynasmApi> Write for A {}

@@ -391,8 +391,7 @@ impl<R: Real> Maker<R> {
             ; .arch x64
             ; cmp eax, SHADOW
             ; jne =>other
-            ; mov rcx, rax
-            ; shr rcx, 32
+            ; mov ecx, [BYTE r9 + NUMBER as i8]
         );
         self.find_shadow(Type::F64, slow);
         if !R::HAS_PAIRS {

@@ -251,7 +251,11 @@ impl<R: Real> Compiler<'_, R> {
         match self.result(number) {
             Some(result) => At { register: NODES, distance: node(result) },
             None => {
-                self.asm.general(FETCH_WIDE, register, At { register: LANES, distance: lane(number, LANE_FACTS as usize) });
+                self.asm.general(
+                    FETCH_WIDE,
+                    register,
+                    At { register: LANES, distance: lane(number, LANE_FACTS as usize) },
+                );
                 At { register, distance: 0 }
             }
         }
