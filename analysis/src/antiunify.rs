@@ -12,9 +12,9 @@ mod carried;
 #[path = "told.rs"]
 mod told;
 
+use crate::findings::Ranges;
 use crate::location::LocationId;
 use crate::number::Number;
-use crate::ranges::Growing;
 use crate::real::Real;
 use crate::room::Room;
 use crate::sampling::Reservoir;
@@ -31,7 +31,7 @@ const MAX_SAMPLES: usize = 16;
 
 /// A position with its ranges, what stands there in the present execution, and its values in that and in the worst.
 const POSITION_BYTES: usize = size_of::<Position>()
-    + 2 * size_of::<Growing>()
+    + 2 * size_of::<Ranges>()
     + size_of::<Option<Term>>()
     + 2 * size_of::<Number>()
     + size_of::<bool>();
@@ -78,8 +78,8 @@ pub struct Generaliser {
     /// The root comes first, and each position before its children.
     positions: Vec<Position>,
     /// Values of each position in all executions that were looked at, and in the erroneous ones.
-    seen: Vec<Growing>,
-    erroneous: Vec<Growing>,
+    seen: Vec<Ranges>,
+    erroneous: Vec<Ranges>,
     executions: u64,
     /// How often it became another expression.
     changes: u64,
@@ -137,8 +137,8 @@ impl Generaliser {
         Generaliser {
             room: room.clone(),
             is_short,
-            seen: vec![Growing::NOTHING; positions.len()],
-            erroneous: vec![Growing::NOTHING; positions.len()],
+            seen: vec![Ranges::default(); positions.len()],
+            erroneous: vec![Ranges::default(); positions.len()],
             terms: vec![None; positions.len()],
             positions,
             executions: 0,
@@ -161,7 +161,7 @@ impl Generaliser {
         }
         self.terms[0] = Some(root);
         for at in 0..self.positions.len() {
-            if let Some(term) = self.standing(at, nodes) {
+            if let Some(term) = self.terms[at] {
                 let shown = self.meet_at(at, term, nodes);
                 self.lay_below(at, shown, nodes);
             }
@@ -205,7 +205,7 @@ impl Generaliser {
         self.terms[0] = Some(root);
         for at in 0..self.positions.len() {
             let mut shown = None;
-            if let Some(term) = self.standing(at, nodes) {
+            if let Some(term) = self.terms[at] {
                 self.seen[at].include(nodes.value(term));
                 shown = self.operation_at(at, term, nodes);
             }
@@ -217,36 +217,12 @@ impl Generaliser {
         self.fine.offer(can_grow, || (self.terms.iter().map(value).collect(), bits));
     }
 
-    /// The arguments of an operation take their positions, as they are kept; without one, nothing stands there.
+    /// The arguments of an operation take their positions; without one, nothing stands there.
     #[inline(always)]
     fn lay_below<R: Real>(&mut self, at: usize, operation: Option<Handle>, nodes: &Nodes<R>) {
-        let below = &mut self.terms[self.positions[at].children()];
-        match operation {
-            Some(node) => {
-                let args = nodes.kept_args(node);
-                for (number, term) in below.iter_mut().enumerate() {
-                    *term = args.get(number);
-                }
-            }
-            None => below.fill(None),
+        for (number, child) in self.positions[at].children().enumerate() {
+            self.terms[child] = operation.and_then(|node| nodes.arg(node, number)).map(|arg| nodes.shown(arg));
         }
-    }
-
-    /// What stands at a position. Arguments are looked up here, each in its turn: the CPU need not wait for one to begin with the next.
-    #[inline(always)]
-    fn standing<R: Real>(&mut self, at: usize, nodes: &Nodes<R>) -> Option<Term> {
-        match self.terms[at] {
-            Some(Term::Node(node)) if at != 0 && nodes[node].operator == Operator::Cast => {
-                self.look_through(at, node, nodes)
-            }
-            term => term,
-        }
-    }
-
-    #[cold]
-    fn look_through<R: Real>(&mut self, at: usize, node: Handle, nodes: &Nodes<R>) -> Option<Term> {
-        self.terms[at] = Some(nodes.shown(nodes.term(node)));
-        self.terms[at]
     }
 
     /// A first turn of a loop does not show what the loop carries; later ones do.
@@ -291,7 +267,7 @@ impl Generaliser {
             self.changes += 1;
             self.positions[at].place = None;
         }
-        let value = nodes.value(term);
+        let value = value.to_f64();
         self.seen[at].include(value);
         self.erroneous[at].include(value);
         shown

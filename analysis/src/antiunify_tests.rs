@@ -409,8 +409,8 @@ fn bytes(general: &Generaliser) -> usize {
     };
     size_of::<Generaliser>()
         + general.positions.capacity() * size_of::<Position>()
-        + general.seen.capacity() * size_of::<Growing>()
-        + general.erroneous.capacity() * size_of::<Growing>()
+        + general.seen.capacity() * size_of::<Ranges>()
+        + general.erroneous.capacity() * size_of::<Ranges>()
         + general.terms.capacity() * size_of::<Option<Term>>()
         + general.current.capacity() * size_of::<Number>()
         + general.samples().map(numbers).sum::<usize>()

@@ -58,8 +58,9 @@ impl Used {
         let full = self.bits.iter().take_while(|word| **word == u64::MAX).count();
         let rest = self.bits.get(full).map_or(0, |word| word.trailing_ones() as usize);
         self.stay = 64 * full + rest;
-        self.moved.clear();
-        self.moved.resize((64 * self.bits.len()).saturating_sub(self.stay), 0);
+        // (What is not written now nobody asks for.)
+        let behind = (64 * self.bits.len()).saturating_sub(self.stay);
+        self.moved.resize(self.moved.len().max(behind), 0);
         for (to, at) in (self.stay as u32..).zip(ones(&self.bits, self.stay)) {
             self.moved[at - self.stay] = to;
         }
@@ -112,7 +113,8 @@ impl<R: Real> Nodes<R> {
         let room = ROOM * live;
         let again = if R::HAS_PAIRS { AGAIN } else { AGAIN_WITH_BESIDE };
         self.enough = (room + (again * room).min(MUCH)).clamp(FEW, self.most.max(live + FEW));
-        if self.nodes.len() > 2 * self.enough {
+        // What is in use changes from one collection to the next: little memory is not given back to be asked for again.
+        if self.nodes.len() > 2 * self.enough.max(MUCH) {
             self.nodes.truncate(self.enough);
             self.end = self.nodes.len();
             self.beside.truncate(self.nodes.len());

@@ -100,9 +100,8 @@ impl<R: Real> Operations<R> {
     /// Does it make no difference whether a node is added that is this in the reals?
     #[inline]
     pub fn node_is_repair(&mut self, node: Handle, native: f64, real: Pair) -> bool {
-        let has_beside = self.nodes[node].has_beside();
-        if native == 0.0 || has_beside {
-            return real.hi == 0.0 && native == 0.0 && !has_beside || self.is_repair(Term::Node(node));
+        if native == 0.0 || self.nodes[node].has_beside() {
+            return self.is_repair(Term::Node(node));
         }
         let is_nothing = is_nothing_beside(real.hi, native) || !real.differs_from_zero();
         is_nothing && self.compensates(node)
@@ -120,10 +119,8 @@ impl<R: Real> Operations<R> {
 
     fn is_below(&self, term: Term, part: f64) -> bool {
         let Term::Node(node) = term else { return true };
-        let real = self.nodes.of(node).real().to_f64().abs();
-        let args = self.nodes.kept_args(node);
-        real == 0.0
-            || (0..MAX_ARITY).map_while(|number| args.get(number)).any(|arg| real <= part * self.nodes.value(arg).abs())
+        let largest = self.nodes.args(node).map(|arg| self.nodes.value(arg).abs()).fold(0.0, f64::max);
+        self.nodes.of(node).real().to_f64().abs() <= part * largest
     }
 
     /// Is it zero in the reals, more or less, or as far as is known?

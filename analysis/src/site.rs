@@ -106,12 +106,11 @@ const WRONG_EXECUTIONS: u64 = 4;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
-/// After so many looks that told nothing new there are half as many. The ranges of a short expression are what people go by, those of a long one hardly,
-/// and there each look takes long: so many, divided by the square of its positions, are enough for it. But those that went wrong are mostly few, and what
-/// is told is about them: there are at least so many.
+/// After so many looks that told nothing new there are half as many. Those at executions that went well tell of ranges only: so many positions are
+/// enough. And so many divided by the square of the positions: the ranges of a short expression are what people go by, those of a long one hardly.
 const QUIET: u64 = 1 << 15;
+const QUIET_POSITIONS: u64 = 1 << 18;
 const QUIET_OF_LONG: u64 = 1 << 23;
-const QUIET_WRONG: u64 = 1 << 12;
 
 /// So many times as many doubts are passed over after one that could not be settled.
 const IN_VAIN: u64 = 16;
@@ -292,7 +291,6 @@ impl Sites {
         for good in site.tally.kept(sampled) {
             general.see(Term::Node(good), None, nodes);
         }
-        let enough = (QUIET_OF_LONG / (general.size() as u64).pow(2)).min(QUIET);
         site.state = State::Candidate(Box::new(Candidate {
             kind,
             erroneous: 0,
@@ -302,12 +300,17 @@ impl Sites {
             computed: Number::from(0.0),
             correct: Number::from(0.0),
             mode,
-            fine: Looks::new(enough),
-            wrong: Looks::new(enough.max(QUIET_WRONG)),
+            fine: Looks::new(quiet_fine(general.size() as u64)),
+            wrong: Looks::new(QUIET),
             general,
         }));
         site.tally.look_after(0);
     }
+}
+
+/// Looks at executions that went well, of an expression of so many positions.
+fn quiet_fine(positions: u64) -> u64 {
+    QUIET.min(QUIET_POSITIONS / positions).min(QUIET_OF_LONG / (positions * positions))
 }
 
 impl Tally {

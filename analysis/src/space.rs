@@ -56,6 +56,17 @@ impl<T> Space<T> {
         self.len = self.len.max(len);
     }
 
+    /// The same with what happens to be there: zeros, or what was made before and forgotten. It is not touched for that.
+    ///
+    /// # Safety
+    /// All bits zero are a `T`.
+    pub unsafe fn extend_as_it_is(&mut self, len: usize) {
+        if len > self.room {
+            self.move_to_more(len);
+        }
+        self.len = self.len.max(len);
+    }
+
     #[cold]
     fn move_to_more(&mut self, room: usize) {
         let mut other = Space::new(room.max(2 * self.room), self.is_large);

@@ -154,8 +154,8 @@ impl Generaliser {
             stands_for: stands_for[number].clone(),
             carried: None,
             name: name(number),
-            seen: self.seen[*at].ranges(),
-            erroneous: self.erroneous[*at].ranges(),
+            seen: self.seen[*at],
+            erroneous: self.erroneous[*at],
             worst: self.worst.values[*at],
         };
         let variables = positions.iter().enumerate().map(variable).collect();

@@ -308,7 +308,8 @@ impl<R: Real> Nodes<R> {
 
     #[cold]
     fn grow(&mut self) {
-        self.nodes.extend(self.nodes.len() + MORE, || Node::EMPTY);
+        // SAFETY: all bits zero are a node.
+        unsafe { self.nodes.extend_as_it_is(self.nodes.len() + MORE) };
         (self.base, self.end) = (self.nodes.as_mut_ptr(), self.nodes.len());
     }
 
@@ -359,33 +360,28 @@ impl<R: Real> Nodes<R> {
     /// How many arguments are known.
     #[inline]
     pub fn arity(&self, handle: Handle) -> usize {
-        // Whatever stands in a node comes before what does not.
-        let inline: usize = self[handle].slots.iter().map(|slot| (*slot != Slot::NONE) as usize).sum();
-        if inline < INLINE { inline } else { INLINE + (self.of(handle).kept_arg(INLINE).0 != Slot::NONE) as usize }
+        let node = &self[handle];
+        match node.slots.iter().position(|slot| *slot == Slot::NONE) {
+            Some(arity) => arity,
+            None => INLINE + (self.of(handle).kept_arg(INLINE).0 != Slot::NONE) as usize,
+        }
     }
 
     #[inline]
     pub fn arg(&self, handle: Handle, number: usize) -> Option<Term> {
         let (slot, arg) = self.of(handle).kept_arg(number);
         match slot {
-            Slot::NODE => Handle::of_arg(slot, arg).map(|handle| self.term(handle)),
+            Slot::NONE => None,
+            Slot::NODE => {
+                let handle = Handle::of_arg(slot, arg)?;
+                let node = self.of(handle);
+                Some(match node.odd.and_then(|odd| odd.leaf) {
+                    Some(constant) => Term::Leaf(Leaf::new(node.ty, node.bits(), constant)),
+                    None => Term::Node(handle),
+                })
+            }
             leaf => leaf.as_leaf().map(|(ty, constant)| Term::Leaf(Leaf::new(ty, arg as u128, constant))),
         }
-    }
-
-    /// What is kept as a node: a leaf, if it is too long for another place.
-    pub fn term(&self, handle: Handle) -> Term {
-        let node = self.of(handle);
-        match node.odd.and_then(|odd| odd.leaf) {
-            Some(constant) => Term::Leaf(Leaf::new(node.ty, node.bits(), constant)),
-            None => Term::Node(handle),
-        }
-    }
-
-    /// The arguments of an operation, without a look at any: a node that is a cast may stand for a leaf.
-    #[inline(always)]
-    pub fn kept_args(&self, handle: Handle) -> KeptArgs<'_, R> {
-        KeptArgs(self.of(handle))
     }
 
     pub fn first_arg(&self, handle: Handle) -> Option<Term> {
@@ -505,20 +501,6 @@ impl<R: Real> Nodes<R> {
 #[inline(always)]
 fn place_of((slot, word): (Slot, u64)) -> usize {
     if slot == Slot::NODE { (word as u32 as usize).wrapping_sub(1) } else { usize::MAX }
-}
-
-pub struct KeptArgs<'a, R>(View<'a, R>);
-
-impl<R: Real> KeptArgs<'_, R> {
-    #[inline(always)]
-    pub fn get(&self, number: usize) -> Option<Term> {
-        let (slot, word) = self.0.kept_arg(number);
-        match slot {
-            Slot::NONE => None,
-            Slot::NODE => Handle::of_arg(slot, word).map(Term::Node),
-            leaf => leaf.as_leaf().map(|(ty, constant)| Term::Leaf(Leaf::new(ty, word as u128, constant))),
-        }
-    }
 }
 
 /// The native value of what may be kept as a distance from there. (A NaN's bits are more than that it is one.)
