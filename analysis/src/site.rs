@@ -102,6 +102,7 @@ pub struct Sites {
 /// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then a position for so
 /// many that went wrong, or one execution of so many if that is less; and of those that went well a position for so many, or one execution of so many if that is more.
 const FREE: u64 = 1 << 20;
+const FREE_FINE: u64 = 1 << 19;
 const WRONG_EXECUTIONS: u64 = 4;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
@@ -228,7 +229,7 @@ impl Sites {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
             let cost = candidate.general.size();
             let one_in = (EXECUTIONS * cost as u64).min(ONE_FINE_IN);
-            site.tally.look_after(1 + candidate.fine.looked(cost, false, FREE, one_in));
+            site.tally.look_after(1 + candidate.fine.looked(cost, false, FREE_FINE, one_in));
         }
     }
 

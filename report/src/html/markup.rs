@@ -60,7 +60,9 @@ pub fn classed(name: &'static str, class: &'static str) -> Element {
 
 impl Element {
     pub fn with(mut self, attribute: &'static str, value: impl ToString) -> Element {
-        self.attributes += &format!(" {attribute}=\"{}\"", escaped(&value.to_string()));
+        for part in [" ", attribute, "=\"", &escaped(&value.to_string()), "\""] {
+            self.attributes += part;
+        }
         self
     }
 
@@ -90,6 +92,10 @@ impl Element {
 /// Besides HTML's own characters go those that no text should have: controls, and what turns the direction of writing around, by which a
 /// file can look other than it is.
 fn escaped(text: &str) -> String {
+    // Most text has none of that.
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" .,:;-+*/()#%".contains(&byte)) {
+        return text.to_string();
+    }
     let mut html = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

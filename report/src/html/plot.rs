@@ -33,7 +33,13 @@ pub fn plot(cause: &Cause, number: usize, threshold: f64) -> Option<Html> {
     let (hurt, fine): (Vec<_>, Vec<_>) = points.iter().partition(|(_, bits)| *bits > threshold);
     let drawn = |points: &[(f64, f64)]| -> String {
         let at = |(value, bits): &(f64, f64)| Some((x(&across, *value)?, y(&up, *bits)?));
-        points.iter().filter_map(at).map(|(x, y)| format!("M{x:.1} {y:.1}h0")).collect()
+        let mut d = String::new();
+        for (x, y) in points.iter().filter_map(at) {
+            // There are many, and a fraction in decimal is dear.
+            let [x, y] = [x, y].map(|place| (place * 10.0).round() as u32);
+            d += &format!("M{}.{} {}.{}h0", x / 10, x % 10, y / 10, y % 10);
+        }
+        d
     };
     let worst = x(&across, variable.worst.to_f64()).zip(y(&up, cause.max_bits));
     let svg = svg(WIDTH, HEIGHT, "plot", &label(variable, &points, &across))
