@@ -10,9 +10,8 @@
 //! While it runs, these registers stay what they are: rbx near the numbers beside the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
 //! r15 what is known of the thread's registers; rbp is where the next node will be, and in stretches r10 is its number.
 
-#[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod arithmetic;
-mod avx;
+mod encode;
 mod literals;
 mod places;
 mod routines;
@@ -22,7 +21,7 @@ mod stretch;
 mod verdicts;
 
 use arithmetic::Assembly;
-use avx::{At, Gpr, keep_together, near};
+use encode::{At, Gpr, keep_together, near};
 use literals::field;
 pub use routines::Routines;
 use routines::{ABS, ENGINE, ENTER, NEG, NEXT, READY, READY_SINGLE};

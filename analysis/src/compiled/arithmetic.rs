@@ -2,7 +2,7 @@
 //!
 //! Written into the code of a block, because most of what an operation has to do depends on where its arguments are.
 
-use super::avx::*;
+use super::encode::*;
 use super::literals::{Literal, number};
 use super::*;
 

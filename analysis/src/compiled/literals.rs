@@ -1,6 +1,6 @@
 //! Numbers that compiled code asks for, and where it finds them, and all else that belongs to operations.
 
-use super::avx::{At, Gpr};
+use super::encode::{At, Gpr};
 use super::*;
 use crate::offset::{DISTANCE, DOUBT, DOUBT_OF_SINGLES, LEAST, LEAST_SINGLE, REPAIR, SLACK, TERM, TERM_BESIDE_PRODUCT};
 use crate::pair;

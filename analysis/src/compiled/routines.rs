@@ -4,7 +4,7 @@
 //! description in r11 ([`Work`]).
 
 use super::arithmetic::{Assembly, fetch_mask};
-use super::avx::{keep_together, near};
+use super::encode::{keep_together, near};
 use super::literals::{Literal, Literals, field, literals, number};
 use super::*;
 use crate::engine;

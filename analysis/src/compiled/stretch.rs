@@ -5,7 +5,7 @@
 //! is out of the ordinary is for the engine, which puts its result where it is expected; if it could not, it does the rest of the stretch, too.
 
 use super::arithmetic::{Arithmetic, Assembly, fetch_mask};
-use super::avx::{At, FETCH, FETCH_WIDE, Gpr, JOIN, Write, keep_together, near};
+use super::encode::{At, FETCH, FETCH_WIDE, Gpr, JOIN, Write, keep_together, near};
 use super::routines::{AHEAD, COMPARE, ROOM, decide, write_kind};
 use super::*;
 use crate::lanes::Lanes;

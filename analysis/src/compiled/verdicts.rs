@@ -4,7 +4,7 @@
 //! been changed then.
 
 use super::arithmetic::{Arithmetic, INFLUENCES, doubt, fetch_mask};
-use super::avx::{ADD, At, MUL, Write};
+use super::encode::{ADD, At, MUL, Write};
 use super::literals::{Literal, number};
 use super::routines::Maker;
 use super::*;

@@ -1,7 +1,5 @@
-//! AVX instructions on xmm registers, each in as few bytes as it can have.
-//!
-//! Of registers and distances that are known only when code is made dynasm writes the longest form. Blocks are long and straight, and what the CPU
-//! has to fetch and decode of them is a good part of what they take.
+//! Instructions whose operands are known only when code is made, in as few bytes as they can have: dynasm writes the longest form of them. Blocks are
+//! long and straight, and their code is fetched and decoded all the time.
 
 use super::*;
 
@@ -10,7 +8,7 @@ pub type Xmm = u8;
 pub type Gpr = u8;
 
 /// Where what is known of an argument is, or any other memory.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct At {
     pub register: Gpr,
     pub distance: i32,
@@ -42,7 +40,7 @@ impl From<At> for Operand {
 }
 
 /// An instruction: its prefix, the map of its opcode and whether that is W1, as a VEX prefix has them.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Avx {
     prefix: u8,
     map: u8,
@@ -261,3 +259,7 @@ macro_rules! near {
     };
 }
 pub(super) use near;
+
+#[cfg(test)]
+#[path = "encode_tests.rs"]
+mod tests;
