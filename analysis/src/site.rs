@@ -102,16 +102,15 @@ pub struct Sites {
 /// Positions of a candidate's expression that may be looked at: so many of executions that went wrong and of those that went well. Then a position for so
 /// many that went wrong, or one execution of so many if that is less; and of those that went well a position for so many, or one execution of so many if that is more.
 const FREE: u64 = 1 << 20;
-const FREE_FINE: u64 = 1 << 19;
 const WRONG_EXECUTIONS: u64 = 4;
 const ONE_WRONG_IN: u64 = 64;
 const EXECUTIONS: u64 = 32;
 const ONE_FINE_IN: u64 = 1024;
 /// After so many looks that told nothing new there are half as many. Those at executions that went well tell of ranges only: so many positions are
-/// enough. And so many divided by the square of the positions: the ranges of a short expression are what people go by, those of a long one hardly.
+/// enough, or so many looks.
 const QUIET: u64 = 1 << 15;
 const QUIET_POSITIONS: u64 = 1 << 18;
-const QUIET_OF_LONG: u64 = 1 << 23;
+const QUIET_FINE: u64 = 1 << 12;
 
 /// So many times as many doubts are passed over after one that could not be settled.
 const IN_VAIN: u64 = 16;
@@ -229,7 +228,7 @@ impl Sites {
             candidate.general.see(Term::Node(node), ulps.map(error::bits), nodes);
             let cost = candidate.general.size();
             let one_in = (EXECUTIONS * cost as u64).min(ONE_FINE_IN);
-            site.tally.look_after(1 + candidate.fine.looked(cost, false, FREE_FINE, one_in));
+            site.tally.look_after(1 + candidate.fine.looked(cost, false, FREE, one_in));
         }
     }
 
@@ -301,17 +300,12 @@ impl Sites {
             computed: Number::from(0.0),
             correct: Number::from(0.0),
             mode,
-            fine: Looks::new(quiet_fine(general.size() as u64)),
+            fine: Looks::new((QUIET_POSITIONS / general.size() as u64).clamp(QUIET_FINE, QUIET)),
             wrong: Looks::new(QUIET),
             general,
         }));
         site.tally.look_after(0);
     }
-}
-
-/// Looks at executions that went well, of an expression of so many positions.
-fn quiet_fine(positions: u64) -> u64 {
-    QUIET.min(QUIET_POSITIONS / positions).min(QUIET_OF_LONG / (positions * positions))
 }
 
 impl Tally {
