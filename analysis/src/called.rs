@@ -91,34 +91,33 @@ impl<R: Real> Operations<R> {
         Ok(Term::Node(node))
     }
 
-    /// The same of doubles, rounded to nearest, if all are near to the native values, and the call is fine.
+    /// The same of doubles, kept so, rounded to nearest, if all are near to the native values, and the call is fine.
     #[inline(always)]
     pub fn call_of_doubles<const N: usize>(
         &mut self,
         operator: Operator,
-        args: [&Term; N],
+        args: [(Slot, u64); N],
         native: u64,
         (at, site): (LocationId, usize),
     ) -> Option<Handle> {
         let (mut slots, mut words) = ([Slot::NONE; INLINE], [0; INLINE]);
         let (mut values, mut pairs) = ([0.0; 2], [Pair::double(0.0); N]);
         let mut influences = Influences::NONE;
-        for (number, arg) in args.into_iter().enumerate().take(2) {
-            let (near, kept) = match arg {
-                Term::Leaf(leaf) if leaf.ty == Type::F64 => {
-                    let bits = leaf.bits() as u64;
-                    let near = Near { native: f64::from_bits(bits), offset: Offset::NONE };
-                    (near, (Slot::leaf(Type::F64, leaf.constant), bits))
-                }
-                Term::Node(handle) if self.nodes[*handle].ty == Type::F64 && self.nodes[*handle].is_plain() => {
-                    let node = &self.nodes[*handle];
+        for (number, (slot, word)) in args.into_iter().enumerate().take(2) {
+            let near = match Handle::of_arg(slot, word) {
+                Some(handle) => {
+                    let node = &self.nodes[handle];
+                    if node.ty != Type::F64 || !node.is_plain() {
+                        return None;
+                    }
                     influences = self.sets.union(influences, node.influences);
-                    (node.near, handle.as_arg())
+                    node.near.piecewise()
                 }
-                _ => return None,
+                None if slot == Slot::NONE => return None,
+                None => Near { native: f64::from_bits(word), offset: Offset::NONE },
             };
             (values[number], pairs[number]) = (near.native, near.offset.pair(near.native));
-            (slots[number], words[number]) = kept;
+            (slots[number], words[number]) = (slot, word);
         }
         let Function { value, sway } = R::function(operator, &pairs)?;
         let native_value = f64::from_bits(native);

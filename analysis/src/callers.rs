@@ -30,9 +30,14 @@ impl Callers {
     /// Or what is found now.
     #[inline(always)]
     pub fn get(&mut self, pc: u64, operator: Operator, find: impl FnOnce() -> Caller) -> Caller {
-        for known in self.0.get(place(pc)).into_iter().flatten().flatten() {
-            if known.pc == pc && known.operator == operator {
-                return known.caller;
+        if let Some([last, other]) = self.0.get(place(pc)) {
+            for known in [last, other] {
+                if let Some(known) = known
+                    && known.pc == pc
+                    && known.operator == operator
+                {
+                    return known.caller;
+                }
             }
         }
         self.find(pc, operator, find)

@@ -4,6 +4,7 @@
 
 use crate::callers::Caller;
 use crate::engine::logged;
+use crate::guests::DOUBLES;
 use crate::lanes::Instr;
 use crate::program::{Address, Destination, Index, Step};
 use crate::real::Real;
@@ -11,9 +12,8 @@ use crate::registers::Registers;
 use crate::run::Running;
 use crate::shadow::{Part, Value};
 use crate::site::SiteKey;
-use crate::trace::{Handle, Leaf, Term};
+use crate::trace::{Handle, Slot, Term};
 use fpgrind_ir::{Operator, Place, Reg, Type};
-use smallvec::SmallVec;
 
 /// A double in a register: where the record has its bits, and the number of what is known of it.
 struct Double {
@@ -23,7 +23,7 @@ struct Double {
 }
 
 pub struct Entry {
-    args: SmallVec<[Double; 2]>,
+    args: [Option<Double>; DOUBLES],
     /// Where the record has the address to which the function will return.
     caller: u16,
 }
@@ -32,7 +32,10 @@ pub struct Entry {
 pub struct Return {
     operator: Operator,
     /// The numbers of its arguments among those of the call.
-    of: SmallVec<[u8; 2]>,
+    of: Box<[u8]>,
+    /// The same, if they are doubles, and there is one, or two.
+    of_doubles: [u8; DOUBLES],
+    arity: u8,
     /// Where the record has its bits.
     slot: u16,
     to: To,
@@ -57,8 +60,11 @@ fn instr(steps: &[Step], step: &Step) -> Option<Instr> {
     match step {
         Step::Enter { args, caller } if (1..=2).contains(&args.len()) => {
             let Step::Load { ty: Type::B64, slot, .. } = steps[*caller] else { return None };
-            let args = args.iter().map(|(arg, _)| live_double(steps, *arg));
-            Some(Instr::Enter(Box::new(Entry { args: args.collect::<Option<_>>()?, caller: slot.0 })))
+            let mut doubles = [const { None }; DOUBLES];
+            for (double, (arg, _)) in doubles.iter_mut().zip(args) {
+                *double = Some(live_double(steps, *arg)?);
+            }
+            Some(Instr::Enter(Box::new(Entry { args: doubles, caller: slot.0 })))
         }
         Step::Leave { operator, of, result, ty: Type::F64, to, last } if !operator.is_relative() => {
             let (slot, to) = match (&steps[*result], to) {
@@ -68,8 +74,11 @@ fn instr(steps: &[Step], step: &Step) -> Option<Instr> {
                 (Step::Load { ty: Type::F64, slot, .. }, Destination::Memory(addr)) => (slot, memory(steps, addr)?),
                 _ => return None,
             };
-            let (operator, of) = (*operator, SmallVec::from_slice(of));
-            Some(Instr::Leave(Box::new(Return { operator, of, slot: slot.0, to, last: *last })))
+            let mut of_doubles = [0; DOUBLES];
+            of_doubles.iter_mut().zip(of).for_each(|(number, of)| *number = *of);
+            let (of, arity) = (of[..].into(), of.len() as u8);
+            let result = Return { operator: *operator, of, of_doubles, arity, slot: slot.0, to, last: *last };
+            Some(Instr::Leave(Box::new(result)))
         }
         _ => None,
     }
@@ -96,23 +105,28 @@ impl<R: Real> Running<'_, R> {
     #[inline(always)]
     pub fn enter(&mut self, entry: &Entry, record: &[u8]) {
         self.thread.call.open(u64::from_le_bytes(logged(record, entry.caller as usize)));
-        for arg in &entry.args {
+        for (number, arg) in entry.args.iter().flatten().enumerate() {
             let bits = u64::from_le_bytes(logged(record, arg.slot as usize));
             let nodes = &self.books.operations.nodes;
             let parts = self.thread.registers.parts();
-            let term = match parts[arg.first] {
-                Part::Shadow(node) if nodes.of(node).is_double(bits) => Term::Node(node),
-                Part::None => Term::Leaf(Leaf::new(Type::F64, bits as u128, false)),
-                Part::Constant(low) if low == bits as u32 && parts[arg.first + 1].is_constant((bits >> 32) as u32) => {
-                    Term::Leaf(Leaf::new(Type::F64, bits as u128, true))
-                }
-                _ => {
-                    let stale = &mut self.books.totals.stale_shadows;
-                    let value = self.thread.registers.live(arg.place, Type::F64, bits.into(), stale, nodes);
-                    value.term_at(0, Type::F64, nodes)
+            let part = parts[arg.first];
+            let (slot, word) = if let Part::Shadow(node) = part
+                && nodes.of(node).is_double(bits)
+            {
+                node.as_arg()
+            } else if part.is_none() {
+                (Slot::leaf(Type::F64, false), bits)
+            } else if part.is_constant(bits as u32) && parts[arg.first + 1].is_constant((bits >> 32) as u32) {
+                (Slot::leaf(Type::F64, true), bits)
+            } else {
+                let stale = &mut self.books.totals.stale_shadows;
+                let value = self.thread.registers.live(arg.place, Type::F64, bits.into(), stale, nodes);
+                match value.term_at(0, Type::F64, nodes) {
+                    Term::Node(node) => node.as_arg(),
+                    Term::Leaf(leaf) => (Slot::leaf(Type::F64, leaf.constant), bits),
                 }
             };
-            self.thread.call.args.push(term);
+            (self.thread.call.slots[number], self.thread.call.words[number]) = (slot, word);
         }
     }
 
@@ -120,9 +134,10 @@ impl<R: Real> Running<'_, R> {
     pub fn leave(&mut self, result: &Return, record: &[u8]) {
         let native = u64::from_le_bytes(logged(record, result.slot as usize));
         // Each has code of its own.
-        let quickly = match result.of[..] {
-            [x] => self.result_of_doubles(result, [x], native),
-            [x, y] => self.result_of_doubles(result, [x, y], native),
+        let [x, y] = result.of_doubles;
+        let quickly = match result.arity {
+            1 => self.result_of_doubles(result, [x], native),
+            2 => self.result_of_doubles(result, [x, y], native),
             _ => None,
         };
         let [part, next] = match quickly {
@@ -161,9 +176,9 @@ impl<R: Real> Running<'_, R> {
         if !call.is_open || !thread.mode.is_plain() {
             return None;
         }
-        let mut args = [call.args.first()?; N];
+        let mut args = [(Slot::NONE, 0); N];
         for (arg, number) in args.iter_mut().zip(of) {
-            *arg = call.args.get(number as usize)?;
+            *arg = (*call.slots.get(number as usize)?, call.words[number as usize]);
         }
         let Caller { at, site } = process.callers.get(call.pc, operator, || {
             let at = books.locations.number(process.mappings.instruction(call.pc));

@@ -24,15 +24,16 @@ use arithmetic::Assembly;
 use encode::{At, Gpr, keep_together, near};
 use literals::field;
 pub use routines::Routines;
-use routines::{ABS, ENGINE, ENTER, NEG, NEXT, READY, READY_SINGLE};
+use routines::{ABS, BEGIN_CALL, END_CALL, ENGINE, ENTER, NEG, NEXT, READY, READY_SINGLE};
 use stretch::{Stretch, Undecided, execute_one};
 
+use crate::calls::{Entry, Return};
 use crate::consume::Books;
 use crate::lanes::{Compare, Facts, Granule, Input, Instr, Lane, Lanes, Logic, Number, Plain};
 use crate::location::LocationId;
 use crate::magic;
 use crate::node::{INLINE, Kept, Node, Slot};
-use crate::offset::{Near, Offset};
+use crate::offset::Offset;
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::plain::{Known, Plain as Format};
@@ -41,6 +42,7 @@ use crate::real::Real;
 use crate::run::Running;
 use crate::shadow::Part;
 use crate::spots::Spots;
+use crate::trace::Nodes;
 use dynasmrt::x64::{Assembler, X64Relocation};
 use dynasmrt::{AssemblyOffset, DynamicLabel, DynasmApi, DynasmLabelApi, ExecutableBuffer, VecAssembler, dynasm};
 use fpgrind_ir::{BitOp, GRANULE, Operator, Type};
@@ -198,7 +200,12 @@ pub fn run<R: Real>(running: &mut Running<'_, R>, bytes: &[u8]) -> usize {
 type Enter<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut Lane, *const u8, *mut u8) -> *const u8;
 
 /// What code has to do, and has the engine do if it is out of the ordinary.
+#[repr(C)]
 struct Work {
+    /// The tally of an operation, the spot of a decision, or how a call begins or ends.
+    of: *const (),
+    /// Bytes of a record.
+    record: usize,
     program: *const Program,
     instrs: Range<usize>,
     /// Null outside of stretches. The operations of it that come before, those whose results are read, and lanes that are to be unfolded.
@@ -206,9 +213,16 @@ struct Work {
     before: usize,
     reads: Vec<usize>,
     unfolds: Vec<Number>,
-    /// The tally of an operation, or the spot of a decision.
-    of: *const (),
     at: LocationId,
+}
+
+impl Work {
+    /// # Safety
+    /// There is one, of that program.
+    unsafe fn record<'a>(&self, at: *const u8) -> &'a [u8] {
+        // SAFETY: records of the program are that long.
+        unsafe { std::slice::from_raw_parts(at, self.record) }
+    }
 }
 
 /// What the engine needs to execute an instruction.
@@ -226,10 +240,8 @@ type Help<R> = unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Work, *con
 unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *const Work, record: *const u8) -> bool {
     // SAFETY: the code was called with the one, and made with the other, which lives as long as it does, and so does what it points to.
     let (call, work, program) = unsafe { (&mut *call, &*work, &*(*work).program) };
-    // SAFETY: records of the program are that long.
-    let record = unsafe { std::slice::from_raw_parts(record, program.record) };
     // SAFETY: as above.
-    let stretch = unsafe { work.stretch.as_ref() };
+    let (record, stretch) = unsafe { (work.record(record), work.stretch.as_ref()) };
     call.do_carefully(|running, lanes| match stretch {
         Some(stretch) => stretch.execute(work, running, program, record, lanes),
         None if !R::HAS_PAIRS => {
@@ -241,6 +253,32 @@ unsafe extern "sysv64" fn execute<R: Real>(call: *mut Call<'_, '_, R>, work: *co
             work.instrs.clone().for_each(|number| execute_one(number, running, program, record, lanes));
             false
         }
+    })
+}
+
+/// A library function is called.
+#[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+unsafe extern "sysv64" fn begin_call<R: Real>(
+    call: *mut Call<'_, '_, R>,
+    work: *const Work,
+    record: *const u8,
+) -> bool {
+    // SAFETY: as above, and that is what the work is of.
+    let (call, entry, record) = unsafe { (&mut *call, &*(*work).of.cast::<Entry>(), (*work).record(record)) };
+    call.do_carefully(|running, _| {
+        running.enter(entry, record);
+        false
+    })
+}
+
+/// It has returned.
+#[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
+unsafe extern "sysv64" fn end_call<R: Real>(call: *mut Call<'_, '_, R>, work: *const Work, record: *const u8) -> bool {
+    // SAFETY: as above.
+    let (call, result, record) = unsafe { (&mut *call, &*(*work).of.cast::<Return>(), (*work).record(record)) };
+    call.do_carefully(|running, _| {
+        running.leave(result, record);
+        false
     })
 }
 
@@ -283,18 +321,14 @@ unsafe extern "sysv64" fn judge<F: Format, R: Real>(
     influences.map_or(-1, |influences| influences.0 as i64)
 }
 
-/// Field by field, as compiled code has just written them: else the CPU waits.
+/// As compiled code has just written them.
 ///
 /// # Safety
 /// There they are.
 unsafe fn read(facts: *const Facts) -> Facts {
     // SAFETY: as said.
-    unsafe {
-        let offset = &raw const (*facts).near.offset;
-        let (by, err) = ((&raw const (*offset).by).read_volatile(), (&raw const (*offset).err).read_volatile());
-        let native = (&raw const (*facts).near.native).read_volatile();
-        Facts { near: Near { native, offset: Offset { by, err } }, influences: (*facts).influences }
-    }
+    let facts = unsafe { &*facts };
+    Facts { near: facts.near.piecewise(), influences: facts.influences }
 }
 
 /// Makes room for nodes.
@@ -307,24 +341,33 @@ unsafe extern "sysv64" fn make_room<R: Real>(call: *mut Call<'_, '_, R>, _: *con
 }
 
 impl<'b, R: Real> Call<'_, 'b, R> {
-    /// Nodes may be moved by it, and it may panic: then nothing is left of the way.
+    /// Nodes may be moved by it, and it may panic: then nothing is left of the way. (Inlined: what it is to do would be copied, as one piece, right after it
+    /// was written piece by piece.)
+    #[inline(always)]
     fn do_carefully(&mut self, what: impl FnOnce(&mut Running<'b, R>, &mut [Lane]) -> bool) -> bool {
         let Call { running, lanes, panic } = self;
         if panic.is_some() {
             return true;
         }
         let before = running.books.operations.nodes.base;
-        let done = catch_unwind(AssertUnwindSafe(|| what(running, lanes)));
+        // It does not come with what the CPU would wait for: a byte where a pointer may be.
+        let mut done = true;
+        let caught = catch_unwind(AssertUnwindSafe(|| done = what(running, lanes)));
         let operations = &mut running.books.operations;
         if operations.nodes.base != before {
-            lanes.iter_mut().for_each(|lane| lane.point_again(&operations.nodes));
+            point_again(lanes, &operations.nodes);
         }
-        done.unwrap_or_else(|cause| {
+        if let Err(cause) = caught {
             operations.routines.way.last = null();
             *panic = Some(cause);
-            true
-        })
+        }
+        done
     }
+}
+
+#[cold]
+fn point_again<R: Real>(lanes: &mut [Lane], nodes: &Nodes<R>) {
+    lanes.iter_mut().for_each(|lane| lane.point_again(nodes));
 }
 
 struct Compiler<'a, R> {
@@ -470,13 +513,14 @@ impl<'a, R: Real> Compiler<'a, R> {
 
     fn works_on(&self, instrs: Range<usize>) -> Work {
         Work {
+            of: null(),
+            record: self.program.record,
             program: self.program,
             instrs,
             stretch: null(),
             before: 0,
             reads: Vec::new(),
             unfolds: Vec::new(),
-            of: null(),
             at: LocationId(0),
         }
     }
@@ -496,9 +540,19 @@ impl<'a, R: Real> Compiler<'a, R> {
                 return first + 1;
             }
         }
+        let (routine, of) = match &instrs[first] {
+            Instr::Enter(entry) => (BEGIN_CALL, (&raw const **entry).cast()),
+            Instr::Leave(result) => (END_CALL, (&raw const **result).cast()),
+            _ => (ENGINE, null()),
+        };
+        if routine != ENGINE {
+            let work = self.work(Work { of, ..self.works_on(first..first + 1) });
+            self.call_routine(routine, work);
+            return first + 1;
+        }
+        let has_own = |instr: &Instr| matches!(instr, Instr::Logic(_) | Instr::Enter(_) | Instr::Leave(_));
         let is_odd = |number: &usize| {
-            Stretch::at::<R>(*number, instrs).is_none() && !matches!(instrs[*number], Instr::Logic(_))
-                || *number == first
+            Stretch::at::<R>(*number, instrs).is_none() && !has_own(&instrs[*number]) || *number == first
         };
         let end = (first..instrs.len()).take_while(is_odd).last().map_or(first, |last| last) + 1;
         let work = self.work(self.works_on(first..end));

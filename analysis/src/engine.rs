@@ -1,7 +1,6 @@
 //! Runs a block's shadow program on one record.
 
 use crate::bitwise;
-use crate::calls::{Entry, Return};
 use crate::consume::Books;
 use crate::error;
 use crate::lanes::{Address, Compare, Granule, Input, Instr, Lane, Number, Plain, Sum, Word};
@@ -238,19 +237,9 @@ impl<R: Real> Running<'_, R> {
         ) {
             running.execute(instr, program, record, lanes);
         }
-        #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
-        fn enter<R: Real>(running: &mut Running<'_, R>, entry: &Entry, record: &[u8]) {
-            running.enter(entry, record);
-        }
-        #[target_feature(enable = "avx,avx2,fma,bmi1,bmi2")]
-        fn leave<R: Real>(running: &mut Running<'_, R>, result: &Return, record: &[u8]) {
-            running.leave(result, record);
-        }
         // SAFETY: there is no compiled code where the CPU does not have it.
         unsafe {
             match instr {
-                Instr::Enter(entry) => enter(self, entry, record),
-                Instr::Leave(result) => leave(self, result, record),
                 // Most come here because they lose digits.
                 Instr::Doubles(plain) => doubles(self, plain, lanes),
                 Instr::Singles(plain) => singles(self, plain, lanes),

@@ -7,7 +7,7 @@ use crate::log::Module;
 use crate::memory::{Memory, Pages, Shared};
 use crate::mode::Mode;
 use crate::registers::Registers;
-use crate::trace::{Handle, Nodes, Term};
+use crate::trace::{Handle, Nodes, Slot, Term};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -51,12 +51,18 @@ pub struct Thread {
     pub call: Call,
 }
 
+/// As many doubles may be the arguments of a function that is nothing out of the ordinary.
+pub const DOUBLES: usize = 2;
+
 /// A wrapped function that has been entered, until its last result is known.
 #[derive(Default)]
 pub struct Call {
     pub is_open: bool,
     /// One for each lane, of a vector function.
     pub args: SmallVec<[Term; 4]>,
+    /// Or, of a function of one or two doubles: as nodes keep their arguments.
+    pub slots: [Slot; DOUBLES],
+    pub words: [u64; DOUBLES],
     /// The call's last byte.
     pub pc: u64,
 }
@@ -65,7 +71,7 @@ impl Call {
     /// A call that will return to this address has begun; its arguments are to follow.
     #[inline(always)]
     pub fn open(&mut self, caller: u64) {
-        self.args.clear();
+        self.forget_args();
         // The call ends where it returns to: one byte before is inside it.
         (self.is_open, self.pc) = (true, caller.wrapping_sub(1));
     }
@@ -73,8 +79,34 @@ impl Call {
     /// Its arguments are nobody's any more.
     #[inline(always)]
     pub fn close(&mut self) {
-        self.args.clear();
+        self.forget_args();
         self.is_open = false;
+    }
+
+    #[inline(always)]
+    fn forget_args(&mut self) {
+        self.args.clear();
+        self.slots = [Slot::NONE; DOUBLES];
+    }
+
+    /// An argument, however it is kept.
+    pub fn arg(&self, number: usize) -> Option<Term> {
+        let double = || Term::of_arg(*self.slots.get(number)?, self.words[number]);
+        self.args.get(number).copied().or_else(double)
+    }
+
+    fn each_root(&mut self, root: &mut dyn FnMut(&mut Handle)) {
+        for arg in &mut self.args {
+            if let Term::Node(node) = arg {
+                root(node);
+            }
+        }
+        for (slot, word) in self.slots.iter_mut().zip(&mut self.words) {
+            if let Some(mut node) = Handle::of_arg(*slot, *word) {
+                root(&mut node);
+                (*slot, *word) = node.as_arg();
+            }
+        }
     }
 }
 
@@ -203,11 +235,7 @@ impl Guests {
         }
         for thread in self.threads.values_mut() {
             thread.registers.each_root(root);
-            for arg in &mut thread.call.args {
-                if let Term::Node(node) = arg {
-                    root(node);
-                }
-            }
+            thread.call.each_root(root);
         }
     }
 

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 /// How an argument is kept in a node: not at all, as a node, or as a float of at most eight bytes, which may be a number written in the
 /// program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(transparent)]
 pub struct Slot(pub(crate) u8);
 

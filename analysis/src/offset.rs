@@ -92,6 +92,17 @@ impl Offset {
 }
 
 impl Near {
+    /// Field by field, as compiled code may just have written it: else the CPU waits.
+    #[inline(always)]
+    pub fn piecewise(&self) -> Near {
+        let read = |field: &f64| {
+            // SAFETY: it is a field of ours.
+            unsafe { (field as *const f64).read_volatile() }
+        };
+        let Offset { by, err } = &self.offset;
+        Near { native: read(&self.native), offset: Offset { by: read(by), err: read(err) } }
+    }
+
     /// The double next to the real.
     #[inline(always)]
     pub fn real(&self) -> f64 {

@@ -350,7 +350,7 @@ impl<R: Real> Running<'_, R> {
     pub fn result(&mut self, operator: Operator, of: &[u8], native: u128, ty: Type, last: bool) -> Value {
         let Running { thread, process, books } = self;
         let call = &mut thread.call;
-        let args = of.iter().map(|number| call.args.get(*number as usize).copied());
+        let args = of.iter().map(|number| call.arg(*number as usize));
         let args = args.collect::<Option<Args>>().filter(|_| call.is_open);
         if last {
             call.close();

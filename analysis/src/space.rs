@@ -125,3 +125,69 @@ impl<T> Drop for Space<T> {
         unsafe { libc::munmap(self.mapped.as_ptr().cast(), self.bytes) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes so many, numbered from a number on.
+    fn extend(space: &mut Space<u64>, len: usize, mut number: u64) {
+        space.extend(len, || {
+            number += 1;
+            number - 1
+        });
+    }
+
+    #[test]
+    fn what_is_there_moves_when_there_is_no_more_room() {
+        for is_large in [false, true] {
+            let mut space = Space::new(1000, is_large);
+            extend(&mut space, 1000, 0);
+            let start = space.as_ptr();
+            extend(&mut space, 1001, 1000);
+            assert_ne!(space.as_ptr(), start);
+            extend(&mut space, 1_000_000, 1001);
+            assert!(space.iter().copied().eq(0..1_000_000));
+            assert!(space.start.addr().get().is_multiple_of(LARGE));
+        }
+    }
+
+    #[test]
+    fn fewer_than_there_are_make_no_difference() {
+        let mut space = Space::new(10, false);
+        extend(&mut space, 5, 0);
+        extend(&mut space, 3, 100);
+        space.truncate(7);
+        assert_eq!(*space, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn behind_where_it_was_cut_things_are_fresh() {
+        let many = 3 * LARGE / size_of::<u64>();
+        let mut space = Space::new(many, false);
+        extend(&mut space, many, 0);
+        space.truncate(10);
+        assert_eq!(space.len(), 10);
+        extend(&mut space, many, 1_000_000_000);
+        assert!(space[..10].iter().copied().eq(0..10));
+        assert!(space[10..].iter().copied().eq(1_000_000_000..1_000_000_000 + many as u64 - 10));
+    }
+
+    #[test]
+    fn room_that_cannot_be_had_is_less_room() {
+        let most = usize::MAX / 128;
+        for room in [most, usize::MAX] {
+            let mut space = Space::new(room, false);
+            assert!(space.room < most);
+            extend(&mut space, 1000, 0);
+            assert!(space.iter().copied().eq(0..1000));
+        }
+    }
+
+    #[test]
+    fn no_room_at_all_is_room_for_one() {
+        let mut space = Space::new(0, false);
+        extend(&mut space, 3, 7);
+        assert_eq!(*space, [7, 8, 9]);
+    }
+}

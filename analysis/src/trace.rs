@@ -72,6 +72,16 @@ pub enum Term {
     Node(Handle),
 }
 
+impl Term {
+    /// What is kept so, and is no leaf that is too long for that.
+    pub fn of_arg(slot: Slot, word: u64) -> Option<Term> {
+        match slot.as_leaf() {
+            Some((ty, constant)) => Some(Term::Leaf(Leaf::new(ty, word as u128, constant))),
+            None => Handle::of_arg(slot, word).map(Term::Node),
+        }
+    }
+}
+
 /// The arguments of an operation.
 pub type Args = SmallVec<[Term; MAX_ARITY]>;
 

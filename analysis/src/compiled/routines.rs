@@ -24,8 +24,11 @@ pub const ABS: usize = NEG + 1;
 pub const COMPARE: usize = ABS + 1;
 /// Has the engine do it.
 pub const ENGINE: usize = COMPARE + 1;
+/// Calls of library functions begin and end.
+pub const BEGIN_CALL: usize = ENGINE + 1;
+pub const END_CALL: usize = BEGIN_CALL + 1;
 /// Makes room for nodes.
-pub const ROOM: usize = ENGINE + 1;
+pub const ROOM: usize = END_CALL + 1;
 /// Where Rust calls it, and where blocks lead to.
 pub const ENTER: usize = ROOM + 1;
 pub const NEXT: usize = ENTER + 1;
@@ -156,6 +159,8 @@ impl<R: Real> Maker<R> {
                     dynasm!(maker.asm; .arch x64; =>slow);
                     maker.call(super::execute::<R>);
                 }
+                BEGIN_CALL => maker.call(super::begin_call::<R>),
+                END_CALL => maker.call(super::end_call::<R>),
                 ROOM => maker.call(super::make_room::<R>),
                 ENTER => maker.enter(),
                 NEXT => maker.next(),

@@ -40,6 +40,38 @@ pub fn apply(operator: Operator, args: &[Pair]) -> Option<Function> {
     if !is_x86_feature_detected!("fma") {
         return None;
     }
+    // SAFETY: the machine has FMA.
+    unsafe {
+        match *args {
+            [x] => apply_to_one(operator, x),
+            [x, y] => apply_to_two(operator, x, y),
+            _ => None,
+        }
+    }
+}
+
+/// Each function has code of its own: which it is, is asked once.
+macro_rules! each {
+    ($operator:expr, $args:expr, $($known:ident)*) => {
+        match $operator {
+            $(Operator::$known => apply_known(Operator::$known, $args),)*
+            _ => None,
+        }
+    };
+}
+
+#[target_feature(enable = "fma")]
+fn apply_to_one(operator: Operator, x: Pair) -> Option<Function> {
+    each!(operator, &[x], Exp Exp2 Expm1 Sinh Cosh Tanh Log Log2 Log10 Log1p Exp10 Asinh Acosh Atanh Sin Cos Tan Atan Asin Acos Cbrt)
+}
+
+#[target_feature(enable = "fma")]
+fn apply_to_two(operator: Operator, x: Pair, y: Pair) -> Option<Function> {
+    each!(operator, &[x, y], Pow Atan2 Hypot)
+}
+
+#[inline(always)]
+fn apply_known(operator: Operator, args: &[Pair]) -> Option<Function> {
     if let Some(value) = exactly(operator, args) {
         return Some(Function { value, sway: 0.0 });
     }
@@ -49,7 +81,7 @@ pub fn apply(operator: Operator, args: &[Pair]) -> Option<Function> {
     }
     // By value: two doubles that were just written to memory cannot be read as one piece.
     let of = |arg: Pair| Twofold { hi: arg.hi, lo: arg.lo };
-    // SAFETY: the machine has FMA.
+    // SAFETY: whoever calls it is compiled for FMA.
     let Approximation { value, err } = unsafe {
         match *args {
             [x] => of_one(operator, of(x)),
@@ -104,41 +136,51 @@ fn exactly(operator: Operator, args: &[Pair]) -> Option<Pair> {
     Some(Pair::double(value))
 }
 
-#[target_feature(enable = "fma")]
-fn of_one(operator: Operator, x: Twofold) -> Option<Approximation> {
-    match operator {
-        Operator::Exp => exponential::exp(x),
-        Operator::Exp2 => exponential::exp2(x),
-        Operator::Expm1 => exponential::expm1(x),
-        Operator::Sinh => exponential::sinh(x),
-        Operator::Cosh => exponential::cosh(x),
-        Operator::Tanh => exponential::tanh(x),
-        Operator::Log if x.hi > 0.0 => Some(logarithm::log(x)),
-        Operator::Log2 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log2_e)),
-        Operator::Log10 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log10_e)),
-        Operator::Log1p => logarithm::log1p(x),
-        Operator::Exp10 => exponential::exp10(x),
-        Operator::Asinh => logarithm::asinh(x),
-        Operator::Acosh => logarithm::acosh(x),
-        Operator::Atanh => logarithm::atanh(x),
-        Operator::Sin => circular::sin(x),
-        Operator::Cos => circular::cos(x),
-        Operator::Tan => circular::tan(x),
-        Operator::Atan => Some(arc::atan(x)),
-        Operator::Asin => arc::asin(x),
-        Operator::Acos => arc::acos(x),
-        Operator::Cbrt => power::cbrt(x),
-        _ => None,
+/// # Safety
+/// The machine has FMA.
+#[inline(always)]
+unsafe fn of_one(operator: Operator, x: Twofold) -> Option<Approximation> {
+    // SAFETY: as said.
+    unsafe {
+        match operator {
+            Operator::Exp => exponential::exp(x),
+            Operator::Exp2 => exponential::exp2(x),
+            Operator::Expm1 => exponential::expm1(x),
+            Operator::Sinh => exponential::sinh(x),
+            Operator::Cosh => exponential::cosh(x),
+            Operator::Tanh => exponential::tanh(x),
+            Operator::Log if x.hi > 0.0 => Some(logarithm::log(x)),
+            Operator::Log2 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log2_e)),
+            Operator::Log10 if x.hi > 0.0 => Some(logarithm::log_times(x, TABLES.log10_e)),
+            Operator::Log1p => logarithm::log1p(x),
+            Operator::Exp10 => exponential::exp10(x),
+            Operator::Asinh => logarithm::asinh(x),
+            Operator::Acosh => logarithm::acosh(x),
+            Operator::Atanh => logarithm::atanh(x),
+            Operator::Sin => circular::sin(x),
+            Operator::Cos => circular::cos(x),
+            Operator::Tan => circular::tan(x),
+            Operator::Atan => Some(arc::atan(x)),
+            Operator::Asin => arc::asin(x),
+            Operator::Acos => arc::acos(x),
+            Operator::Cbrt => power::cbrt(x),
+            _ => None,
+        }
     }
 }
 
-#[target_feature(enable = "fma")]
-fn of_two(operator: Operator, x: Twofold, y: Twofold) -> Option<Approximation> {
-    match operator {
-        Operator::Pow => power::pow(x, y),
-        Operator::Atan2 => Some(arc::atan2(x, y)),
-        Operator::Hypot => power::hypot(x, y),
-        _ => None,
+/// # Safety
+/// As above.
+#[inline(always)]
+unsafe fn of_two(operator: Operator, x: Twofold, y: Twofold) -> Option<Approximation> {
+    // SAFETY: as said.
+    unsafe {
+        match operator {
+            Operator::Pow => power::pow(x, y),
+            Operator::Atan2 => Some(arc::atan2(x, y)),
+            Operator::Hypot => power::hypot(x, y),
+            _ => None,
+        }
     }
 }
 
