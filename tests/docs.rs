@@ -52,7 +52,7 @@ fn usual(line: &str, interpreted: bool) -> String {
             || before.ends_with('+') && number.starts_with("0x")
             || line.starts_with("details: ") && before.ends_with('.')
             || before.ends_with("python")
-            || interpreted && behind.starts_with(" operations");
+            || interpreted && [" operations", " decisions", " conversions"].iter().any(|what| behind.starts_with(what));
         usual.push_str(before);
         usual.push_str(if varies { "N" } else { number });
         rest = behind;
