@@ -7,8 +7,8 @@
 //! Operations are written out (`stretch.rs`, `arithmetic.rs`), what is long and rare is called (`routines.rs`, `verdicts.rs`).
 //! Code goes from record to record by itself, as long as there is code for them.
 //!
-//! While it runs, these registers stay what they are: rbx near the numbers beside the operations, r12 the record, r13 the lanes, r14 the pages that were looked up last,
-//! r15 what is known of the thread's registers; rbp is where the next node will be, and in stretches r10 is its number.
+//! While it runs, these registers stay what they are: rbx the numbers beside the operations (`literals.rs`), r12 the record, r13 the lanes, r14 the pages
+//! that were looked up last, r15 what is known of the thread's registers; rbp is where the next node will be, and in stretches r10 is its number.
 
 mod arithmetic;
 mod encode;

@@ -251,11 +251,8 @@ impl<R: Real> Compiler<'_, R> {
         match self.result(number) {
             Some(result) => At { register: NODES, distance: node(result) },
             None => {
-                self.asm.general(
-                    FETCH_WIDE,
-                    register,
-                    At { register: LANES, distance: lane(number, LANE_FACTS as usize) },
-                );
+                let at = At { register: LANES, distance: lane(number, LANE_FACTS as usize) };
+                self.asm.general(FETCH_WIDE, register, at);
                 At { register, distance: 0 }
             }
         }
@@ -332,14 +329,14 @@ impl<R: Real> Compiler<'_, R> {
         for (number, arg) in args.iter().enumerate() {
             match self.result(*arg) {
                 Some(result) => self.handle(result),
-                None => dynasm!(self.asm
-                    ; .arch x64
-                    ; movzx ecx, BYTE [r13 + lane(*arg, LANE_SLOT as usize)]
-                    ; mov rax, [r13 + lane(*arg, LANE_WORD as usize)]
-                ),
-            }
-            if self.result(*arg).is_none() {
-                near!(self.asm; mov [rbp + to + (offset_of!(Node, slots) + number) as i32], cl);
+                None => {
+                    dynasm!(self.asm
+                        ; .arch x64
+                        ; movzx ecx, BYTE [r13 + lane(*arg, LANE_SLOT as usize)]
+                        ; mov rax, [r13 + lane(*arg, LANE_WORD as usize)]
+                    );
+                    near!(self.asm; mov [rbp + to + (offset_of!(Node, slots) + number) as i32], cl);
+                }
             }
             near!(self.asm; mov [rbp + to + (offset_of!(Node, args) + 8 * number) as i32], rax);
         }
