@@ -222,8 +222,8 @@ pub enum Step {
         value: Index,
         ty: Type,
         slot: Slot,
-        /// Of the x87, if the value is one of its registers.
-        image: Option<Index>,
+        /// Of the x87, if the value is one of its registers; and which of them, from the top.
+        image: Option<(Index, u8)>,
         at: LocationId,
     },
 }
@@ -398,7 +398,7 @@ fn step(block: &Block, stmt: &ir::Stmt, at: LocationId, sites: &mut Sites, spots
             Step::Check { value: value.index(), ty: type_of(*value)?, slot: *slot, image: None, at }
         }
         Op::CheckSt { value, image, index } => {
-            let (slot, image) = (st_slot(*image, *index)?, Some(image.index()));
+            let (slot, image) = (st_slot(*image, *index)?, Some((image.index(), *index)));
             Step::Check { value: value.index(), ty: Type::F80, slot, image, at }
         }
     })

@@ -332,8 +332,13 @@ impl<R: Real> Running<'_, R> {
                 let native = logged(record, *slot, *ty);
                 let predicted = frame.values[*value].bits;
                 // A program that has pushed onto a full stack of the x87, or popped an empty one, has NaNs in it that are not foreseen;
-                // an exception that is not masked leaves the result unwritten until it is dealt with.
-                if image.is_some_and(|image| has_faulted(frame.values[image].bits)) {
+                // an exception that is not masked leaves the result unwritten until it is dealt with. And fsincos pushes nothing if its argument is
+                // beyond its range: in an empty register is whatever was there before.
+                let is_meaningless = |(image, index): (Index, u8)| {
+                    let words = frame.values[image].bits;
+                    has_faulted(words) || is_empty(words, top_of(words).wrapping_add(index))
+                };
+                if image.is_some_and(is_meaningless) {
                     return;
                 }
                 totals.checks += 1;
