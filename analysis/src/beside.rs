@@ -50,7 +50,8 @@ impl<T: Default> Sparse<T> {
     #[cold]
     fn make_page(&mut self, page: usize) {
         if self.pages.len() <= page {
-            self.pages.extend(page + 1, MaybeUninit::uninit);
+            // SAFETY: any bits are what may be uninitialised.
+            unsafe { self.pages.extend(page + 1) };
             self.are_there.resize(page + 1, false);
         }
         let first: *mut T = self.pages[page].as_mut_ptr().cast();

@@ -43,24 +43,12 @@ impl<T> Space<T> {
         Space { start: start.cast(), len: 0, room, is_large, mapped, bytes }
     }
 
-    /// Makes more, until there are so many.
-    #[inline]
-    pub fn extend(&mut self, len: usize, mut with: impl FnMut() -> T) {
-        if len > self.room {
-            self.move_to_more(len);
-        }
-        for at in self.len..len {
-            // SAFETY: there is room.
-            unsafe { self.start.add(at).write(with()) };
-        }
-        self.len = self.len.max(len);
-    }
-
-    /// The same with what happens to be there: zeros, or what was made before and forgotten. It is not touched for that.
+    /// Makes more, until there are so many, of what happens to be there: zeros, or what was made before and forgotten. It is not touched for that.
     ///
     /// # Safety
     /// All bits zero are a `T`.
-    pub unsafe fn extend_as_it_is(&mut self, len: usize) {
+    #[inline]
+    pub unsafe fn extend(&mut self, len: usize) {
         if len > self.room {
             self.move_to_more(len);
         }
@@ -131,11 +119,11 @@ mod tests {
     use super::*;
 
     /// Makes so many, numbered from a number on.
-    fn extend(space: &mut Space<u64>, len: usize, mut number: u64) {
-        space.extend(len, || {
-            number += 1;
-            number - 1
-        });
+    fn extend(space: &mut Space<u64>, len: usize, number: u64) {
+        let before = space.len();
+        // SAFETY: they are numbers.
+        unsafe { space.extend(len) };
+        space[before..].iter_mut().zip(number..).for_each(|(made, number)| *made = number);
     }
 
     #[test]

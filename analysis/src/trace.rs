@@ -319,7 +319,7 @@ impl<R: Real> Nodes<R> {
     #[cold]
     fn grow(&mut self) {
         // SAFETY: all bits zero are a node.
-        unsafe { self.nodes.extend_as_it_is(self.nodes.len() + MORE) };
+        unsafe { self.nodes.extend(self.nodes.len() + MORE) };
         (self.base, self.end) = (self.nodes.as_mut_ptr(), self.nodes.len());
     }
 

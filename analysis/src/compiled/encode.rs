@@ -227,12 +227,6 @@ macro_rules! near {
             Err(_) => dynasm!($asm; .arch x64; $op $to, [$base + $at]),
         }
     };
-    ($asm:expr; $op:tt $to:tt, $size:tt [$base:tt + $at:expr]) => {
-        match i8::try_from($at) {
-            Ok(at) => dynasm!($asm; .arch x64; $op $to, $size [BYTE $base + at]),
-            Err(_) => dynasm!($asm; .arch x64; $op $to, $size [$base + $at]),
-        }
-    };
     ($asm:expr; $op:tt [$base:tt + $at:expr], $from:tt) => {
         match i8::try_from($at) {
             Ok(at) => dynasm!($asm; .arch x64; $op [BYTE $base + at], $from),
@@ -249,12 +243,6 @@ macro_rules! near {
         match i8::try_from($at) {
             Ok(at) => dynasm!($asm; .arch x64; $op $size [BYTE $base + at]),
             Err(_) => dynasm!($asm; .arch x64; $op $size [$base + $at]),
-        }
-    };
-    ($asm:expr; $op:tt [$base:tt + $at:expr]) => {
-        match i8::try_from($at) {
-            Ok(at) => dynasm!($asm; .arch x64; $op [BYTE $base + at]),
-            Err(_) => dynasm!($asm; .arch x64; $op [$base + $at]),
         }
     };
 }

@@ -25,6 +25,16 @@ struct Known {
     influences: Influences,
 }
 
+/// Code of its own for each of these operations on two arguments.
+macro_rules! of_two {
+    ($($name:ident $operator:ident),*) => {$(
+        #[inline(never)]
+        fn $name<F: Plain>(&mut self, a: &Lane, b: &Lane, native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
+            self.compute::<F>(Operator::$operator, [a, b, &Lane::NOTHING], native, does, mode)
+        }
+    )*};
+}
+
 impl<R: Real> Operations<R> {
     /// If the operation is fine, or merely inaccurate. Else nothing has changed. Each of those that are frequent has code of its own, which is no
     /// part of the engine: that is large enough.
@@ -46,46 +56,7 @@ impl<R: Real> Operations<R> {
         }
     }
 
-    #[inline(never)]
-    fn sum<F: Plain>(&mut self, a: &Lane, b: &Lane, native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
-        self.compute::<F>(Operator::Add, [a, b, &Lane::NOTHING], native, does, mode)
-    }
-
-    #[inline(never)]
-    fn difference<F: Plain>(
-        &mut self,
-        a: &Lane,
-        b: &Lane,
-        native: u64,
-        does: &lanes::Plain,
-        mode: Mode,
-    ) -> Option<Handle> {
-        self.compute::<F>(Operator::Sub, [a, b, &Lane::NOTHING], native, does, mode)
-    }
-
-    #[inline(never)]
-    fn product<F: Plain>(
-        &mut self,
-        a: &Lane,
-        b: &Lane,
-        native: u64,
-        does: &lanes::Plain,
-        mode: Mode,
-    ) -> Option<Handle> {
-        self.compute::<F>(Operator::Mul, [a, b, &Lane::NOTHING], native, does, mode)
-    }
-
-    #[inline(never)]
-    fn quotient<F: Plain>(
-        &mut self,
-        a: &Lane,
-        b: &Lane,
-        native: u64,
-        does: &lanes::Plain,
-        mode: Mode,
-    ) -> Option<Handle> {
-        self.compute::<F>(Operator::Div, [a, b, &Lane::NOTHING], native, does, mode)
-    }
+    of_two!(sum Add, difference Sub, product Mul, quotient Div);
 
     #[inline(never)]
     fn fused<F: Plain>(&mut self, args: [&Lane; 3], native: u64, does: &lanes::Plain, mode: Mode) -> Option<Handle> {
