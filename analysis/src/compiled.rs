@@ -12,6 +12,8 @@
 
 mod arithmetic;
 mod encode;
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
+mod groups;
 mod literals;
 mod places;
 mod routines;
@@ -22,6 +24,7 @@ mod verdicts;
 
 use arithmetic::Assembly;
 use encode::{At, Gpr, keep_together, near};
+use groups::Apart;
 use literals::field;
 pub use routines::Routines;
 use routines::{ABS, BEGIN_CALL, END_CALL, ENGINE, ENTER, NEG, NEXT, READY, READY_SINGLE};
@@ -378,6 +381,7 @@ struct Compiler<'a, R> {
     /// Pieces that follow the rest.
     helped: Vec<Helped>,
     undecided: Vec<Undecided>,
+    apart: Vec<Apart>,
     /// They stay where they are: there is room for all.
     work: Vec<Work>,
     stretches: Vec<Rc<Stretch>>,
@@ -458,6 +462,7 @@ impl<'a, R: Real> Compiler<'a, R> {
             program,
             helped: Vec::new(),
             undecided: Vec::new(),
+            apart: Vec::new(),
             // Of each instruction, and of each stretch.
             work: Vec::with_capacity(2 * instrs.len()),
             stretches: Vec::new(),
@@ -484,6 +489,7 @@ impl<'a, R: Real> Compiler<'a, R> {
         }
         compiler.leave(number, start);
         compiler.decide();
+        compiler.one_by_one();
         compiler.call_rust();
         let Compiler { asm, work, stretches, .. } = compiler;
         Some((asm.finalize().ok()?, Job { _work: work, _stretches: stretches }))

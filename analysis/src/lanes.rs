@@ -338,6 +338,8 @@ impl Lanes {
 
     fn of(mut instrs: Vec<Instr>, count: Number) -> Lanes {
         hoist(&mut instrs);
+        sink(&mut instrs);
+        gather(&mut instrs);
         let count = count as usize;
         let mut are_lean = vec![false; count];
         instrs.iter().filter_map(Instr::argument).for_each(|lane| are_lean[lane as usize] = true);
@@ -362,6 +364,27 @@ fn hoist(instrs: &mut [Instr]) {
         let to = number - instrs[..number].iter().rev().take_while(|other| passes(other)).count();
         instrs[to..=number].rotate_right(1);
     }
+}
+
+/// Moves stores to behind the operations that follow, so that those which lie next to each other come one after the other.
+fn sink(instrs: &mut [Instr]) {
+    for number in (0..instrs.len()).rev() {
+        if matches!(instrs[number], Instr::Store { .. } | Instr::StoreDouble { .. }) {
+            let is_operation = |other: &&Instr| matches!(other, Instr::Doubles(_) | Instr::Singles(_));
+            let further = instrs[number + 1..].iter().take_while(is_operation).count();
+            instrs[number..=number + further].rotate_left(1);
+        }
+    }
+}
+
+/// Of loads that come one after the other, those from the same base do.
+fn gather(instrs: &mut [Instr]) {
+    let base = |instr: &Instr| match instr {
+        Instr::LoadDouble(Address::Logged(slot, _), _) => Some(*slot),
+        _ => None,
+    };
+    let is_alike = |a: &Instr, b: &Instr| base(a).is_some() == base(b).is_some();
+    instrs.chunk_by_mut(is_alike).for_each(|run| run.sort_by_key(base));
 }
 
 fn kind(step: &Step) -> Kind {

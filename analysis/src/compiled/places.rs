@@ -8,13 +8,13 @@ use fpgrind_ir::GRANULE;
 
 impl<R: Real> Compiler<'_, R> {
     /// Where bytes of the record are.
-    fn logged(&mut self, slot: u16, bytes: usize) -> i32 {
+    pub fn logged(&mut self, slot: u16, bytes: usize) -> i32 {
         self.is_broken |= slot as usize + bytes > self.program.record;
         slot as i32
     }
 
     /// An address into rax.
-    fn address(&mut self, addr: &Address) {
+    pub fn address(&mut self, addr: &Address) {
         let disp = match addr {
             Address::Logged(slot, disp) => {
                 self.word(Word::Logged(*slot));

@@ -170,19 +170,17 @@ impl<R: Real> Compiler<'_, R> {
         }
         fetch_mask::<R>(&mut self.asm);
         self.within = Some(stretch.clone());
-        for number in stretch.instrs.clone() {
+        let mut next = stretch.instrs.start;
+        while next < stretch.instrs.end {
+            let number = next;
             self.number = number;
+            let grouped = self.group(&stretch, number, end);
+            next += grouped.max(1);
+            if grouped > 0 {
+                continue;
+            }
             let instr = &self.program.lanes.instrs[number];
-            let (of, at_place): (*const (), _) = match instr {
-                Instr::Doubles(plain) | Instr::Singles(plain) => {
-                    ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
-                }
-                Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
-                _ => (null(), LocationId(0)),
-            };
-            let (before, (reads, unfolds)) = (stretch.before(number), stretch.read_by(number, &self.program.lanes));
-            let work = self.works_on(number..number + 1);
-            let work = self.work(Work { stretch: at, before, reads, unfolds, of, at: at_place, ..work });
+            let work = self.work_in(&stretch, number);
             let [slow, back] = self.asm.new_labels();
             match instr {
                 Instr::Doubles(plain) => self.operation(plain, Type::F64, work, slow),
@@ -219,6 +217,20 @@ impl<R: Real> Compiler<'_, R> {
         self.stretches.push(stretch);
     }
 
+    /// What an instruction of it has the engine do if it is out of the ordinary.
+    pub fn work_in(&mut self, stretch: &Stretch, number: usize) -> *const Work {
+        let (of, at): (*const (), _) = match &self.program.lanes.instrs[number] {
+            Instr::Doubles(plain) | Instr::Singles(plain) => {
+                ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
+            }
+            Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
+            _ => (null(), LocationId(0)),
+        };
+        let (before, (reads, unfolds)) = (stretch.before(number), stretch.read_by(number, &self.program.lanes));
+        let work = self.works_on(number..number + 1);
+        self.work(Work { stretch, before, reads, unfolds, of, at, ..work })
+    }
+
     /// Those of results that are wanted behind the stretch.
     fn fill_lanes(&mut self, stretch: &Stretch) {
         let mut wanted = vec![false; self.program.lanes.count];
@@ -244,6 +256,14 @@ impl<R: Real> Compiler<'_, R> {
     /// The result that a lane has here, if it is one of this stretch.
     pub fn result(&self, lane: Number) -> Option<usize> {
         self.within.as_ref()?.result(lane, self.number)
+    }
+
+    /// And its type.
+    pub fn result_of_type(&self, lane: Number) -> Option<(usize, Type)> {
+        let result = self.result(lane)?;
+        let (instr, _) = self.within.as_ref()?.results[result];
+        let is_single = matches!(self.program.lanes.instrs[instr], Instr::Singles(_));
+        Some((result, if is_single { Type::F32 } else { Type::F64 }))
     }
 
     /// Where what is known of an argument is.
