@@ -136,8 +136,6 @@ impl<R: Real> Nodes<R> {
             *at = self.used.moved(Handle::new(*at)).index();
             is_heavy
         });
-        heavy.sort_unstable();
-        heavy.dedup();
         self.heavy = heavy;
     }
 

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Beside the native value this much of a real is nothing.
-const NOTHING: f64 = 1.0 / (1u64 << 30) as f64;
+pub const NOTHING: f64 = 1.0 / (1u64 << 30) as f64;
 /// Beside what it is made of, if the native value is zero.
 const NOTHING_AT_ZERO: f64 = 1e-27;
 /// How far a careful computation may be from what it computes: a fraction of it.
@@ -29,35 +29,61 @@ const LEVELS: usize = 6;
 
 /// What was found of the operations at each place. After so many looks, each of which takes long, one that made compensating terms now and
 /// then is taken to make them where its result is nothing; a few are looked at still.
-#[derive(Default)]
 pub struct Compensations {
-    /// By the numbers of the places: of the operator that was the first there, which mostly is the only one.
-    first: Vec<Option<(Operator, Found)>>,
+    /// By the last digits of the places' numbers: of the operation that was the first there, which mostly is the only one. Compiled code looks there, too.
+    pub first: Box<[First; PLACES]>,
     others: FxHashMap<(LocationId, Operator), Found>,
+}
+
+pub const PLACES: usize = 1 << 10;
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct First {
+    pub at: LocationId,
+    pub found: Found,
+    pub operator: Option<Operator>,
+}
+
+impl Default for Compensations {
+    fn default() -> Compensations {
+        let none = First { at: LocationId(0), found: Found::default(), operator: None };
+        Compensations { first: Box::new([none; PLACES]), others: FxHashMap::default() }
+    }
 }
 
 impl Compensations {
     #[inline(always)]
     fn at(&mut self, at: LocationId, operator: Operator) -> &mut Found {
-        let number = at.0 as usize;
-        if self.first.len() <= number {
-            self.first.resize(number + 1, None);
+        let first = &mut self.first[at.0 as usize % PLACES];
+        if first.operator.is_none() {
+            (first.at, first.operator) = (at, Some(operator));
         }
-        let (first, found) = self.first[number].get_or_insert((operator, Found::default()));
-        if *first == operator { found } else { self.others.entry((at, operator)).or_default() }
+        let is_it = first.at == at && first.operator == Some(operator);
+        if is_it { &mut first.found } else { self.others.entry((at, operator)).or_default() }
+    }
+
+    /// Is a compensating term to be expected at such a place? Nothing if that takes a look.
+    pub fn foresee(&mut self, at: LocationId, operator: Operator) -> Option<bool> {
+        let found = self.at(at, operator);
+        let asked = Found { asked: found.asked.wrapping_add(1), ..*found };
+        let is_one = asked.is_sure()?;
+        *found = asked;
+        Some(is_one)
     }
 }
 
 #[derive(Clone, Copy, Default)]
-struct Found {
-    asked: u32,
-    looked_at: u32,
-    compensating: u32,
+#[repr(C)]
+pub struct Found {
+    pub asked: u32,
+    pub looked_at: u32,
+    pub compensating: u32,
 }
 
-const SURE: u32 = 16;
-const ONE_IN: u32 = 1 << 17;
-const NOW_AND_THEN: u32 = 8;
+pub const SURE: u32 = 16;
+pub const ONE_IN: u32 = 1 << 17;
+pub const NOW_AND_THEN: u32 = 8;
 
 impl Found {
     /// What is to be expected without a look, if it has been looked at so often.

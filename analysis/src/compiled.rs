@@ -15,6 +15,8 @@ mod encode;
 #[expect(clippy::useless_conversion, reason = "made by dynasm")]
 mod groups;
 mod literals;
+#[expect(clippy::useless_conversion, reason = "made by dynasm")]
+mod losses;
 mod places;
 mod routines;
 #[expect(clippy::useless_conversion, reason = "made by dynasm")]
@@ -207,6 +209,8 @@ type Enter<R> = unsafe extern "sysv64" fn(*mut Operations<R>, *const u8, *mut La
 struct Work {
     /// The tally of an operation, the spot of a decision, or how a call begins or ends.
     of: *const (),
+    /// Where an operation is booked.
+    site: u32,
     /// Bytes of a record.
     record: usize,
     program: *const Program,
@@ -520,6 +524,7 @@ impl<'a, R: Real> Compiler<'a, R> {
     fn works_on(&self, instrs: Range<usize>) -> Work {
         Work {
             of: null(),
+            site: 0,
             record: self.program.record,
             program: self.program,
             instrs,

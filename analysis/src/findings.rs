@@ -76,6 +76,7 @@ pub struct Step {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum CauseKind {
     /// Digits are lost: cancellation and its relatives.
     Inaccurate,

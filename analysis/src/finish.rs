@@ -79,6 +79,7 @@ fn cause(
 ) -> Option<Cause> {
     let site = sites.get_mut(number)?;
     let State::Candidate(candidate) = &mut site.state else { return None };
+    let wrong = &site.tally.wrong;
     candidate.general.shorten::<Mpfr>(precision, candidate.mode);
     let (expr, mut variables, carriers) = candidate.general.generalisation();
     let worst: Vec<Number> = variables.iter().map(|variable| variable.worst).collect();
@@ -92,11 +93,11 @@ fn cause(
         ty: site.key.ty,
         expr,
         variables: Vec::new(),
-        kind: candidate.kind,
+        kind: wrong.kind,
         executions: site.tally.executions(),
-        erroneous: candidate.erroneous,
+        erroneous: wrong.executions,
         max_bits: candidate.max_bits,
-        average_bits: candidate.bits.sum() / candidate.erroneous.max(1) as f64,
+        average_bits: wrong.bits.sum() / wrong.executions.max(1) as f64,
         computed: candidate.computed,
         correct: candidate.correct,
         reproduced_bits: candidate.general.reproduced_bits::<Mpfr>(precision, candidate.mode),

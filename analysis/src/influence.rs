@@ -23,7 +23,7 @@ pub struct Sets {
     unions: FxHashMap<(Influences, Influences), Influences>,
     /// Unions that were asked for last, for those in a hurry.
     pub recent: [Union; RECENT],
-    recently_extended: [(Influences, u32, Influences); RECENT],
+    pub recently_extended: [Extended; RECENT],
     extended: FxHashMap<(Influences, u32), Influences>,
     /// Bytes that they take, and may take.
     bytes: usize,
@@ -43,6 +43,15 @@ pub struct Union {
     pub is: Influences,
 }
 
+/// A set with one more member.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Extended {
+    pub set: Influences,
+    pub candidate: u32,
+    pub is: Influences,
+}
+
 /// What a set costs beside its members: two entries in tables.
 const ENTRY: usize = 64;
 
@@ -56,7 +65,7 @@ impl Sets {
             unions: FxHashMap::default(),
             recent: [Union::default(); RECENT],
             // No candidate has that number.
-            recently_extended: [(Influences::NONE, u32::MAX, Influences::NONE); RECENT],
+            recently_extended: [Extended { set: Influences::NONE, candidate: u32::MAX, is: Influences::NONE }; RECENT],
             extended: FxHashMap::default(),
             bytes: 0,
             most,
@@ -72,13 +81,14 @@ impl Sets {
     #[inline(always)]
     pub fn with(&mut self, set: Influences, candidate: u32) -> Influences {
         let recent = self.recently_extended[(FIRST * set.0 as usize + candidate as usize) % RECENT];
-        if recent.0 == set && recent.1 == candidate { recent.2 } else { self.extend(set, candidate) }
+        if recent.set == set && recent.candidate == candidate { recent.is } else { self.extend(set, candidate) }
     }
 
     fn extend(&mut self, set: Influences, candidate: u32) -> Influences {
-        let extended = self.find_extended(set, candidate);
-        self.recently_extended[(FIRST * set.0 as usize + candidate as usize) % RECENT] = (set, candidate, extended);
-        extended
+        let is = self.find_extended(set, candidate);
+        self.recently_extended[(FIRST * set.0 as usize + candidate as usize) % RECENT] =
+            Extended { set, candidate, is };
+        is
     }
 
     fn find_extended(&mut self, set: Influences, candidate: u32) -> Influences {

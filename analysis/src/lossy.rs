@@ -36,7 +36,7 @@ struct Judged {
 }
 
 /// The doubt of a sum that is so much larger than those of its terms: a part of it that pairs of doubles might not have.
-const HARDLY_MORE: f64 = 1.5;
+pub const HARDLY_MORE: f64 = 1.5;
 
 impl Known {
     /// Are distances as good as pairs?
@@ -134,7 +134,7 @@ impl<R: Real> Operations<R> {
         let (rounded, [next_to_x, next_to_y]) = (F::next_to(real), [F::next_to(of_x), F::next_to(of_y)]);
         let local = distance::<F>(F::apply(operator, [next_to_x, next_to_y, 0]), rounded);
         let [mut is_wrong, mut is_shown] = [self.is_error(local), true];
-        let is_doubtful = self.settles && !real.is_settled_double() && self.is_doubtful::<F>(real, local);
+        let is_doubtful = self.settles && self.is_doubtful::<F>(real, local);
         if is_doubtful {
             if self.has_time() || !self.sites.may_pass_over_doubt(site) {
                 return None;
@@ -269,7 +269,7 @@ impl<R: Real> Operations<R> {
         }
         let mut is_wrong = self.is_error(local);
         let mut shown = Some(local);
-        if self.settles && !real.is_settled_double() && self.is_doubtful::<F>(real, local) {
+        if self.settles && self.is_doubtful::<F>(real, local) {
             if self.has_time() || !self.sites.passes_over_doubt(site) {
                 return None;
             }
@@ -316,8 +316,8 @@ impl<R: Real> Operations<R> {
     /// Could the operation be wrong, as far as is known?
     #[inline(always)]
     fn is_doubtful<F: Plain>(&self, real: Pair, local: u64) -> bool {
-        let doubt = F::doubt(real);
-        doubt > 0 && self.is_error(local.saturating_add(doubt))
+        let enough = self.tolerated.saturating_sub(local);
+        F::may_be_off(real, enough) && !F::is_settled(real)
     }
 }
 

@@ -33,10 +33,18 @@ pub trait Plain {
     fn rounded(real: Pair) -> Option<u64>;
     /// The same in any case.
     fn next_to(real: Pair) -> u64;
-    /// How many floats away from that the truth may be, at most.
+    /// May the truth be more than so many floats away from that, as far as the bound goes?
     #[inline(always)]
-    fn doubt(real: Pair) -> u64 {
-        DoubleDouble::from(real).doubt(Self::TARGET)
+    fn may_be_off(real: Pair, floats: u64) -> bool {
+        // The distance of floats at the number's size, or a little less. (A bound that is no number is none.)
+        let ulp = real.hi.abs() * const { f64::from_bits((1023 - Self::TARGET.digits as u64) << 52) };
+        let is_near = real.err < floats as f64 * ulp;
+        !is_near
+    }
+    /// Is it that beyond doubt?
+    #[inline(always)]
+    fn is_settled(real: Pair) -> bool {
+        real.is_settled_double() || Self::TARGET.ty != Type::F64 && DoubleDouble::from(real).is_settled(Self::TARGET)
     }
 }
 

@@ -66,7 +66,7 @@ impl<const ALL: u64, const OF: u64> Sampling<ALL, OF> {
 /// Looks at the executions of something of which they tell ever less: all at first, and half as many after each so many looks that told nothing new.
 pub struct Looks {
     /// Executions to pass over before the next look.
-    skip: u64,
+    pub skip: u64,
     /// Looks since one told something new, and what all together have cost.
     quiet: u64,
     spent: u64,
@@ -118,8 +118,8 @@ impl Looks {
 
 /// A sum of logarithms to base two, as the logarithm of a product: that takes a multiplication for each.
 pub struct Logarithms {
-    significand: f64,
-    exponent: u64,
+    pub significand: f64,
+    pub exponent: u64,
 }
 
 impl Default for Logarithms {

@@ -53,6 +53,19 @@ pub struct Tally {
     random: Random,
     /// Which of its doubts are settled.
     pub doubts: Sampling<16, 4096>,
+    pub wrong: Wrong,
+}
+
+/// Executions that went wrong, and what the first of them came from.
+pub struct Wrong {
+    pub kind: CauseKind,
+    pub executions: u64,
+    /// The most floats that it was wrong by.
+    pub most: u64,
+    /// Of all of them.
+    pub bits: Logarithms,
+    /// Which are looked at.
+    pub looks: Looks,
 }
 
 #[derive(Clone, Copy)]
@@ -76,21 +89,14 @@ const ALL: u64 = 1 << 10;
 const OF: u64 = 512;
 
 pub struct Candidate {
-    pub kind: CauseKind,
-    pub erroneous: u64,
     pub max_bits: f64,
-    /// The most floats that it was wrong by.
-    max_ulps: u64,
-    /// Of all executions that went wrong.
-    pub bits: Logarithms,
     pub computed: Number,
     pub correct: Number,
     /// How the CPU rounded when it first went wrong.
     pub mode: Mode,
     pub general: Generaliser,
-    /// Which executions are looked at.
+    /// Which executions that went well are looked at.
     fine: Looks,
-    wrong: Looks,
 }
 
 pub struct Sites {
@@ -130,6 +136,13 @@ impl Sites {
                     extremes: [Extremes::NONE; 2],
                     random: Random::default(),
                     doubts: Sampling::default(),
+                    wrong: Wrong {
+                        kind: CauseKind::Inaccurate,
+                        executions: 0,
+                        most: 0,
+                        bits: Logarithms::default(),
+                        looks: Looks::new(QUIET),
+                    },
                 }),
                 state: State::Good(Vec::new()),
             });
@@ -258,28 +271,29 @@ impl Sites {
         }
         let site = &mut self.sites[number];
         site.tally.left -= 1;
-        if let State::Candidate(candidate) = &mut site.state {
-            candidate.observe(node, kind, ulps, nodes);
+        site.tally.wrong.count(kind, ulps);
+        // One that is worse than all before is looked at in any case.
+        if (site.tally.wrong.looks.is_due() || ulps > site.tally.wrong.most)
+            && let State::Candidate(candidate) = &mut site.state
+        {
+            candidate.look(node, ulps, &mut site.tally.wrong, nodes);
         }
     }
 
     /// Is more to be done for an execution that went wrong by so many floats than to count it?
     #[inline(always)]
     pub fn looks_at_wrong(&self, number: usize, ulps: u64) -> bool {
-        match &self.sites[number].state {
-            State::Good(_) => true,
-            State::Candidate(candidate) => candidate.wrong.would_be_due() || ulps > candidate.max_ulps,
-        }
+        let wrong = &self.sites[number].tally.wrong;
+        wrong.looks.would_be_due() || ulps > wrong.most
     }
 
     /// One that is not looked at.
     #[inline(always)]
     pub fn count_wrong(&mut self, number: usize, kind: CauseKind, ulps: u64) {
         self.count(number);
-        if let State::Candidate(candidate) = &mut self.sites[number].state {
-            candidate.count(kind, ulps);
-            candidate.wrong.is_due();
-        }
+        let wrong = &mut self.sites[number].tally.wrong;
+        wrong.count(kind, ulps);
+        wrong.looks.is_due();
     }
 
     /// It becomes a candidate.
@@ -291,17 +305,13 @@ impl Sites {
         for good in site.tally.kept(sampled) {
             general.see(Term::Node(good), None, nodes);
         }
+        site.tally.wrong.kind = kind;
         site.state = State::Candidate(Box::new(Candidate {
-            kind,
-            erroneous: 0,
             max_bits: 0.0,
-            max_ulps: 0,
-            bits: Logarithms::default(),
             computed: Number::from(0.0),
             correct: Number::from(0.0),
             mode,
             fine: Looks::new((QUIET_POSITIONS / general.size() as u64).clamp(QUIET_FINE, QUIET)),
-            wrong: Looks::new(QUIET),
             general,
         }));
         site.tally.look_after(0);
@@ -351,31 +361,24 @@ impl Extremes {
     }
 }
 
-impl Candidate {
-    #[inline(always)]
-    fn observe<R: Real>(&mut self, node: Handle, kind: CauseKind, ulps: u64, nodes: &Nodes<R>) {
-        self.count(kind, ulps);
-        // One that is worse than all before is looked at in any case.
-        if self.wrong.is_due() || ulps > self.max_ulps {
-            self.look(node, ulps, nodes);
-        }
-    }
-
+impl Wrong {
     #[inline(always)]
     fn count(&mut self, kind: CauseKind, ulps: u64) {
         // An operation that gives NaN now and then, or flushes, and loses digits besides, is spoken of as one that loses digits.
         if kind == CauseKind::Inaccurate {
             self.kind = kind;
         }
-        self.erroneous += 1;
+        self.executions += 1;
         self.bits.add(ulps as f64 + 1.0);
     }
+}
 
+impl Candidate {
     #[cold]
     #[inline(never)]
-    fn look<R: Real>(&mut self, handle: Handle, ulps: u64, nodes: &Nodes<R>) {
+    fn look<R: Real>(&mut self, handle: Handle, ulps: u64, wrong: &mut Wrong, nodes: &Nodes<R>) {
         let (node, bits) = (nodes.of(handle), error::bits(ulps));
-        self.max_ulps = self.max_ulps.max(ulps);
+        wrong.most = wrong.most.max(ulps);
         if bits > self.max_bits {
             self.max_bits = bits;
             self.computed = node.number();
@@ -387,6 +390,6 @@ impl Candidate {
         }
         let cost = self.general.size();
         let one_in = (WRONG_EXECUTIONS * cost as u64).max(ONE_WRONG_IN);
-        self.wrong.looked(cost, is_new, FREE, one_in);
+        wrong.looks.looked(cost, is_new, FREE, one_in);
     }
 }

@@ -282,10 +282,11 @@ impl<R: Real> Nodes<R> {
             *self.odd.get_or_make(index) = odd;
         }
         if node.has_beside() {
-            if beside.real.has_more() {
+            let before = self.beside.get_or_make(index);
+            if beside.real.has_more() && !before.real.has_more() {
                 self.heavy.push(index);
             }
-            *self.beside.get_or_make(index) = beside;
+            *before = beside;
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::encode::{At, Gpr};
 use super::*;
+use crate::compensation::NOTHING;
+use crate::lossy::HARDLY_MORE;
 use crate::offset::{DISTANCE, DOUBT, DOUBT_OF_SINGLES, LEAST, LEAST_SINGLE, REPAIR, SLACK, TERM, TERM_BESIDE_PRODUCT};
 use crate::pair;
 
@@ -28,10 +30,14 @@ pub enum Literal {
     MagnitudeToo,
     Doubt,
     DoubtOfSingles,
+    HardlyMore,
+    Nothing,
+    SlackOfPairs,
+    One,
 }
 
 /// By number.
-pub type Literals = [u64; 20];
+pub type Literals = [u64; 24];
 
 pub fn literals() -> Literals {
     use Literal::*;
@@ -56,6 +62,10 @@ pub fn literals() -> Literals {
         (MagnitudeToo, f64::from_bits(!(1 << 63))),
         (Doubt, DOUBT),
         (DoubtOfSingles, DOUBT_OF_SINGLES),
+        (HardlyMore, HARDLY_MORE),
+        (Nothing, NOTHING),
+        (SlackOfPairs, pair::SLACK),
+        (One, 1.0),
     ];
     let mut literals = Literals::default();
     for (literal, number) in all {

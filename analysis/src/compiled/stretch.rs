@@ -219,16 +219,16 @@ impl<R: Real> Compiler<'_, R> {
 
     /// What an instruction of it has the engine do if it is out of the ordinary.
     pub fn work_in(&mut self, stretch: &Stretch, number: usize) -> *const Work {
-        let (of, at): (*const (), _) = match &self.program.lanes.instrs[number] {
+        let (of, site, at): (*const (), _, _) = match &self.program.lanes.instrs[number] {
             Instr::Doubles(plain) | Instr::Singles(plain) => {
-                ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.at)
+                ((&raw const *self.operations.sites.tally(plain.site)).cast(), plain.site as u32, plain.at)
             }
-            Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), LocationId(0)),
-            _ => (null(), LocationId(0)),
+            Instr::Compare(compare) => ((&raw const *self.spots.spots[compare.spot]).cast(), 0, LocationId(0)),
+            _ => (null(), 0, LocationId(0)),
         };
         let (before, (reads, unfolds)) = (stretch.before(number), stretch.read_by(number, &self.program.lanes));
         let work = self.works_on(number..number + 1);
-        self.work(Work { stretch, before, reads, unfolds, of, at, ..work })
+        self.work(Work { stretch, before, reads, unfolds, of, site, at, ..work })
     }
 
     /// Those of results that are wanted behind the stretch.

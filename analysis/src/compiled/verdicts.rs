@@ -35,16 +35,18 @@ impl<R: Real> Maker<R> {
     /// site.
     pub fn decide(&mut self, operator: Operator, ty: Type) {
         let [fine, fail] = self.asm.new_labels();
+        let is_sum = matches!(operator, Operator::Add | Operator::Sub);
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
             ; cmp QWORD [rax + offset_of!(Tally, left) as i32], 1
             ; jle =>fail
-            ; vucomisd xmm7, xmm8
         );
-        // (That leaves the flags alone.)
         self.arithmetic(ty).real();
-        dynasm!(self.asm; .arch x64; ja =>fine);
+        if is_sum {
+            self.check_repairs(ty, fail);
+        }
+        dynasm!(self.asm; .arch x64; vucomisd xmm7, xmm8; ja =>fine);
         match operator {
             Operator::Add | Operator::Sub => self.check_zero_sum(fine),
             Operator::Mul => self.check_zero_product(fine),
@@ -54,19 +56,24 @@ impl<R: Real> Maker<R> {
         self.asm.avx(MUL, 5, 8, number::<R>(doubt(ty == Type::F32)));
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm5; ja =>fail);
         self.check_doubt(fail);
-        self.influences(operator, ty, fail);
+        self.influences(operator, fail);
         if self.settles {
             let skip = offset_of!(Tally, doubts.skip) as i32;
             dynasm!(self.asm; .arch x64; mov rcx, [BYTE r11 + offset_of!(Work, of) as i8]; dec QWORD [rcx + skip]);
         }
         // (No carry, and not zero.)
         dynasm!(self.asm; .arch x64; test rsp, rsp; ret; =>fine);
-        self.influences(operator, ty, fail);
+        self.influences(operator, fail);
         dynasm!(self.asm; .arch x64; test rsp, rsp; ret; =>fail);
-        match operator {
-            Operator::Add | Operator::Sub => self.judge(ty),
-            _ => dynasm!(self.asm; .arch x64; stc; ret),
+        let [ask, refuse] = self.asm.new_labels();
+        if is_sum && ty == Type::F64 {
+            self.lose(operator, ask, refuse);
         }
+        dynasm!(self.asm; .arch x64; =>ask);
+        if is_sum {
+            self.judge(ty);
+        }
+        dynasm!(self.asm; .arch x64; =>refuse; stc; ret);
     }
 
     /// Has Rust judge a sum.
@@ -166,7 +173,7 @@ impl<R: Real> Maker<R> {
     }
 
     /// The influences of the result into eax.
-    fn influences(&mut self, operator: Operator, ty: Type, fail: DynamicLabel) {
+    fn influences(&mut self, operator: Operator, fail: DynamicLabel) {
         if operator.arity() == 3 {
             dynasm!(self.asm; .arch x64; mov [rsp - THIRD], Rq(OF_C));
         }
@@ -201,21 +208,27 @@ impl<R: Real> Maker<R> {
                 ; =>one
             );
         }
-        if !matches!(operator, Operator::Add | Operator::Sub) {
-            return;
-        }
+    }
+
+    /// A term that is under an influence, or has one beside it, must neither repair nor be repaired. Leaves xmm7 alone.
+    fn check_repairs(&mut self, ty: Type, fail: DynamicLabel) {
         let [none] = self.asm.new_labels();
-        dynasm!(self.asm; .arch x64; test eax, eax; jz =>none; vxorpd xmm7, xmm7, xmm7);
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov eax, [Rq(OF_A) + INFLUENCES]
+            ; or eax, [Rq(OF_B) + INFLUENCES]
+            ; jz =>none
+            ; vxorpd xmm3, xmm3, xmm3
+        );
         let mut arithmetic = self.arithmetic(ty);
         for (arg, native, real) in [(0, 4, 12), (1, 5, 13)] {
             arithmetic.asm.load(native, ARGUMENTS[arg]);
             arithmetic.avx(ADD, real, native, arithmetic.by(arg));
-            // It may repair, or be repaired.
             dynasm!(arithmetic.asm
                 ; .arch x64
                 ; vucomisd Rx(real), xmm9
                 ; je =>fail
-                ; vucomisd Rx(native), xmm7
+                ; vucomisd Rx(native), xmm3
                 ; je =>fail
             );
             arithmetic.magnitude(real, real);

@@ -1,0 +1,468 @@
+//! Sums of doubles that lose digits, or whose arguments did: what `judge_sum` in `lossy.rs` says of those that it has no more to do for than to count.
+//!
+//! For all others, and where a term compensates what the other lost, nothing has been changed, and Rust is asked.
+
+use super::arithmetic::{Assembly, INFLUENCES, fetch_mask};
+use super::encode::{ADD, AND, At, Gpr, MUL, SUB, Write, Xmm};
+use super::literals::{Literal, number};
+use super::routines::Maker;
+use super::*;
+use crate::compensation::{First, Found, NOW_AND_THEN, ONE_IN, PLACES, SURE};
+use crate::findings::CauseKind;
+use crate::influence::{Extended, FIRST, Influences, RECENT, Union};
+use crate::sampling::{Logarithms, Looks};
+use crate::settle::{FREE, OPERATIONS};
+use crate::site::{Tally, Wrong};
+
+const OF_A: Gpr = 8;
+const OF_B: Gpr = 9;
+
+/// What Rust is asked in between, of what is in rsi and edx.
+type Ask<R> = unsafe extern "sysv64" fn(*mut Operations<R>, u64, u32) -> i64;
+
+/// The union of two sets of influences.
+unsafe extern "sysv64" fn unite<R: Real>(operations: *mut Operations<R>, other: u64, set: u32) -> i64 {
+    // SAFETY: code has the address of the one there is.
+    unsafe { &mut *operations }.sets.union(Influences(set), Influences(other as u32)).0 as i64
+}
+
+/// A set of influences with one more.
+unsafe extern "sysv64" fn extend<R: Real>(operations: *mut Operations<R>, site: u64, set: u32) -> i64 {
+    // SAFETY: as above.
+    unsafe { &mut *operations }.sets.with(Influences(set), site as u32).0 as i64
+}
+
+/// Does a node that is nothing in the reals repair a rounding? Less than nothing if that takes a look.
+unsafe extern "sysv64" fn foresee<R: Real>(operations: *mut Operations<R>, node: u64, _: u32) -> i64 {
+    // SAFETY: as above, and there it is.
+    let (operations, node) = unsafe { (&mut *operations, &*(node as *const Node)) };
+    operations.compensations.foresee(node.at, node.operator).map_or(-1, |is_one| is_one as i64)
+}
+
+/// On the stack: what functions of Rust may change and code still wants, which is general registers, the native result, the distance and the doubt; what such
+/// a function has answered; and whether there is a doubt that passes.
+const GENERAL: [Gpr; 9] = [0, 1, 2, RSI, 7, OF_A, OF_B, 10, 11];
+const WANTED: [Xmm; 3] = [2, 6, 8];
+const ANSWER: i8 = 8 * (GENERAL.len() + WANTED.len()) as i8;
+const DOUBTFUL: i8 = ANSWER + 8;
+const FRAME: i32 = DOUBTFUL as i32 + 16;
+const RSI: Gpr = 6;
+const RSP: Gpr = 4;
+
+/// A field of what is known of an argument.
+fn of(register: Gpr, field: usize) -> At {
+    At { register, distance: field as i32 }
+}
+
+const BY: usize = offset_of!(Facts, near.offset.by);
+const ERR: usize = offset_of!(Facts, near.offset.err);
+
+/// Where tallies have what went wrong.
+const fn wrong(field: usize) -> i32 {
+    (offset_of!(Tally, wrong) + field) as i32
+}
+
+const LEFT: i32 = offset_of!(Tally, left) as i32;
+const SKIP: i32 = offset_of!(Tally, doubts.skip) as i32;
+const LOOKS: i32 = wrong(offset_of!(Wrong, looks) + offset_of!(Looks, skip));
+
+impl<R: Real> Maker<R> {
+    /// All is as [`Maker::decide`] has it, in the end, too, and where it goes on to `ask`, or to `refuse` if there is no use in that.
+    pub fn lose(&mut self, operator: Operator, ask: DynamicLabel, refuse: DynamicLabel) {
+        let [give_up, right, judged] = self.asm.new_labels();
+        // The double next to the real into xmm9, and how large that is into xmm10.
+        self.asm.avx(ADD, 9, 2, 6);
+        self.magnitude(10, 9);
+        // Are distances as good as pairs?
+        self.asm.load(3, of(OF_A, ERR));
+        self.asm.avx(ADD, 3, 3, of(OF_B, ERR));
+        self.asm.avx(MUL, 3, 3, number::<R>(Literal::HardlyMore));
+        dynasm!(self.asm; .arch x64; vucomisd xmm3, xmm8; jb =>refuse);
+        // What the arguments are natively, into xmm4 and xmm5; the doubles next to their reals, into xmm12 and xmm13; and what these make.
+        self.asm.load(4, of(OF_A, 0));
+        self.asm.load(5, of(OF_B, 0));
+        self.asm.avx(ADD, 12, 4, of(OF_A, BY));
+        self.asm.avx(ADD, 13, 5, of(OF_B, BY));
+        self.asm.avx(if operator == Operator::Sub { SUB } else { ADD }, 0, 12, 13);
+        self.count_floats_between(ask);
+        dynasm!(self.asm
+            ; .arch x64
+            // From here on rax is the tally, and r10 whether it went wrong.
+            ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
+            ; mov rdx, [rbx + field::<R>(offset_of!(Operations<R>, tolerated))]
+            ; xor r10d, r10d
+            ; cmp rcx, rdx
+            ; seta r10b
+            ; sub rsp, FRAME
+            ; mov QWORD [BYTE rsp + DOUBTFUL], 0
+        );
+        if self.settles {
+            self.doubt_loss(give_up);
+        }
+        // Does one term compensate what the other lost?
+        for (real, native) in [(12, 4), (13, 5)] {
+            let [differs] = self.asm.new_labels();
+            dynasm!(self.asm
+                ; .arch x64
+                ; vucomisd Rx(real), xmm9
+                ; jne =>differs
+                ; vucomisd Rx(real), Rx(native)
+                ; jne =>give_up
+                ; =>differs
+            );
+        }
+        dynasm!(self.asm
+            ; .arch x64
+            ; test r10d, r10d
+            ; jz =>right
+            ; cmp QWORD [rax + LOOKS], 0
+            ; je =>give_up
+            ; cmp rcx, [rax + wrong(offset_of!(Wrong, most))]
+            ; ja =>give_up
+            ; jmp =>judged
+            ; =>right
+            ; cmp QWORD [rax + LEFT], 1
+            ; jle =>give_up
+            ; =>judged
+        );
+        self.influences_of_loss(give_up);
+        self.count_loss();
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov eax, edx
+            ; mov r10, [rbx + field::<R>(offset_of!(Operations<R>, nodes.cursor))]
+            ; add rsp, FRAME
+            // (No carry, and zero.)
+            ; cmp eax, eax
+            ; ret
+            ; =>give_up
+            ; add rsp, FRAME
+            ; jmp =>ask
+        );
+    }
+
+    /// How many floats lie between xmm0 and the double next to the real: into rcx. Uses rax, rdx and xmm3.
+    fn count_floats_between(&mut self, ask: DynamicLabel) {
+        dynasm!(self.asm
+            ; .arch x64
+            // Both must be numbers.
+            ; vsubsd xmm3, xmm9, xmm9
+            ; vaddsd xmm3, xmm3, xmm0
+            ; vucomisd xmm3, xmm3
+            ; jp =>ask
+            // Their places in the order of floats.
+            ; vmovq rcx, xmm0
+            ; mov rax, rcx
+            ; sar rax, 63
+            ; btr rcx, 63
+            ; xor rcx, rax
+            ; sub rcx, rax
+            ; vmovq rdx, xmm9
+            ; mov rax, rdx
+            ; sar rax, 63
+            ; btr rdx, 63
+            ; xor rdx, rax
+            ; sub rdx, rax
+            ; mov rax, rdx
+            ; sub rax, rcx
+            ; sub rcx, rdx
+            ; cmovl rcx, rax
+            // So many that they are not easily made a double.
+            ; test rcx, rcx
+            ; js =>ask
+        );
+    }
+
+    /// Could the truth, as far as is known, be so far away that it went wrong? Then it must be a doubt that passes. Where nothing was ever wrong beyond doubt, it is
+    /// none. Uses rdx, which is what is tolerated, xmm1 and xmm3.
+    fn doubt_loss(&mut self, give_up: DynamicLabel) {
+        let [off, doubtful, sure] = self.asm.new_labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; vxorpd xmm3, xmm3, xmm3
+            ; vucomisd xmm8, xmm3
+            ; je =>sure
+            // It may be anything. (So many floats are not tolerated.)
+            ; vucomisd xmm8, xmm10
+            ; jae =>doubtful
+            ; sub rdx, rcx
+            ; jbe =>off
+            ; js =>give_up
+            ; vcvtsi2sd xmm3, xmm3, rdx
+        );
+        self.asm.avx(MUL, 1, 10, number::<R>(Literal::U));
+        dynasm!(self.asm; .arch x64; vmulsd xmm3, xmm3, xmm1; vucomisd xmm8, xmm3; jb =>sure; =>off);
+        // Or is the double next to it beyond doubt?
+        self.rest_of_sum(3, 9, (2, 6), 1);
+        self.magnitude(3, 3);
+        self.asm.avx(MUL, 3, 3, number::<R>(Literal::SlackOfPairs));
+        dynasm!(self.asm
+            ; .arch x64
+            ; vaddsd xmm1, xmm8, xmm8
+            ; vaddsd xmm3, xmm3, xmm1
+            ; vaddsd xmm1, xmm9, xmm3
+            ; vucomisd xmm1, xmm9
+            ; jne =>doubtful
+            ; vsubsd xmm1, xmm9, xmm3
+            ; vucomisd xmm1, xmm9
+            ; je =>sure
+            ; =>doubtful
+            ; mov rdx, [rbx + field::<R>(offset_of!(Operations<R>, count))]
+            ; add rdx, rdi
+            ; shr rdx, OPERATIONS.trailing_zeros() as i8
+            ; add rdx, FREE as i32
+            ; cmp [rbx + field::<R>(offset_of!(Operations<R>, done_again))], rdx
+            ; jb =>give_up
+            ; cmp QWORD [rax + SKIP], 0
+            ; je =>give_up
+            ; mov QWORD [BYTE rsp + DOUBTFUL], 1
+            ; cmp QWORD [rax + wrong(offset_of!(Wrong, executions))], 0
+            ; jne =>sure
+            ; xor r10d, r10d
+            ; =>sure
+        );
+    }
+
+    /// What the terms are under the influence of, into edx. A repair is no cause of what it repairs.
+    fn influences_of_loss(&mut self, give_up: DynamicLabel) {
+        let [joined, other, unknown, united] = self.asm.new_labels();
+        let may_repair = self.asm.new_labels::<2>();
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov edx, [Rq(OF_A) + INFLUENCES]
+            ; mov esi, [Rq(OF_B) + INFLUENCES]
+        );
+        // Nothing is repaired of what is nothing beside the native result.
+        self.magnitude(3, 2);
+        self.asm.avx(MUL, 3, 3, number::<R>(Literal::Nothing));
+        dynasm!(self.asm
+            ; .arch x64
+            ; vucomisd xmm3, xmm10
+            ; jae =>joined
+            ; vxorpd xmm7, xmm7, xmm7
+            ; test edx, edx
+            ; jz =>other
+        );
+        self.branch_if_may_repair(12, 4, may_repair[0]);
+        dynasm!(self.asm; .arch x64; =>other; test esi, esi; jz =>joined);
+        self.branch_if_may_repair(13, 5, may_repair[1]);
+        let unions = |of: usize| field::<R>(offset_of!(Operations<R>, sets.recent) + of);
+        dynasm!(self.asm
+            ; .arch x64
+            ; =>joined
+            ; test esi, esi
+            ; jz =>united
+            ; cmp edx, esi
+            ; je =>united
+            ; test edx, edx
+            ; cmovz edx, esi
+            ; jz =>united
+            ; imul edi, edx, FIRST as i32
+            ; add edi, esi
+            ; and edi, RECENT as i32 - 1
+            ; imul edi, edi, size_of::<Union>() as i32
+            ; cmp [rbx + rdi + unions(offset_of!(Union, of))], edx
+            ; jne =>unknown
+            ; cmp [rbx + rdi + unions(offset_of!(Union, of) + size_of::<Influences>())], esi
+            ; jne =>unknown
+            ; mov edx, [rbx + rdi + unions(offset_of!(Union, is))]
+            ; jmp =>united
+            ; =>unknown
+        );
+        self.ask(unite::<R>, RSI);
+        dynasm!(self.asm; .arch x64; mov edx, [BYTE rsp + ANSWER]; jmp =>united; =>may_repair[0]);
+        // If the other may be a repair, too, that is for Rust.
+        let [alone] = self.asm.new_labels();
+        dynasm!(self.asm; .arch x64; test esi, esi; jz =>alone);
+        self.branch_if_may_repair(13, 5, give_up);
+        dynasm!(self.asm; .arch x64; =>alone);
+        self.branch_unless_repair(OF_A, (12, 4), joined, give_up);
+        dynasm!(self.asm; .arch x64; xor edx, edx; jmp =>joined; =>may_repair[1]);
+        self.branch_unless_repair(OF_B, (13, 5), joined, give_up);
+        dynasm!(self.asm; .arch x64; xor esi, esi; jmp =>joined; =>united);
+    }
+
+    /// A term is zero, or in the reals much smaller than natively. (In xmm7 there is zero.)
+    fn branch_if_may_repair(&mut self, real: Xmm, native: Xmm, to: DynamicLabel) {
+        dynasm!(self.asm; .arch x64; vucomisd Rx(native), xmm7; je =>to);
+        self.magnitude(1, real);
+        self.magnitude(3, native);
+        self.asm.avx(MUL, 3, 3, number::<R>(Literal::Repair));
+        dynasm!(self.asm; .arch x64; vucomisd xmm3, xmm1; jae =>to);
+    }
+
+    /// A term that may be a repair is none.
+    fn branch_unless_repair(
+        &mut self,
+        register: Gpr,
+        (real, native): (Xmm, Xmm),
+        to: DynamicLabel,
+        give_up: DynamicLabel,
+    ) {
+        let [differs, nothing, is_one] = self.asm.new_labels();
+        dynasm!(self.asm
+            ; .arch x64
+            ; cmp BYTE [Rq(register) + offset_of!(Node, is_settled) as i32], 0
+            ; jne =>give_up
+        );
+        self.magnitude(0, real);
+        self.asm.load(11, of(register, ERR));
+        dynasm!(self.asm
+            ; .arch x64
+            ; vucomisd Rx(native), xmm7
+            ; jne =>differs
+            // Zero is one if it is not sure that it differs from nothing, or else if that is little.
+            ; vaddsd xmm11, xmm11, xmm11
+            ; vucomisd xmm0, xmm11
+            ; jbe =>is_one
+            ; jmp =>give_up
+            ; =>differs
+        );
+        self.magnitude(3, native);
+        self.asm.avx(MUL, 3, 3, number::<R>(Literal::Nothing));
+        dynasm!(self.asm; .arch x64; vucomisd xmm3, xmm0; jae =>nothing);
+        // Or is it not sure that it differs from nothing?
+        dynasm!(self.asm; .arch x64; vucomisd xmm11, xmm7; je =>to);
+        self.asm.load(14, of(register, BY));
+        self.rest_of_sum(3, real, (native, 14), 1);
+        self.magnitude(3, 3);
+        self.asm.avx(MUL, 3, 3, number::<R>(Literal::FourU));
+        dynasm!(self.asm
+            ; .arch x64
+            ; vaddsd xmm11, xmm11, xmm11
+            ; vaddsd xmm3, xmm3, xmm11
+            ; vucomisd xmm0, xmm3
+            ; ja =>to
+            ; =>nothing
+        );
+        // What is to be expected of the place?
+        let [ask] = self.asm.new_labels();
+        let found = |field: usize| (offset_of!(First, found) + field) as i8;
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov [rsp], rax
+            ; mov [BYTE rsp + 8], rcx
+            ; mov ecx, [Rq(register) + offset_of!(Node, at) as i32]
+            ; mov eax, ecx
+            ; and eax, PLACES as i32 - 1
+            ; imul eax, eax, size_of::<First>() as i32
+            ; add rax, [rbx + field::<R>(offset_of!(Operations<R>, compensations.first))]
+            ; cmp [BYTE rax + offset_of!(First, at) as i8], ecx
+            ; jne =>ask
+            ; movzx ecx, BYTE [Rq(register) + offset_of!(Node, operator) as i32]
+            ; cmp [BYTE rax + offset_of!(First, operator) as i8], cl
+            ; jne =>ask
+            ; cmp DWORD [BYTE rax + found(offset_of!(Found, looked_at))], SURE as i32
+            ; jb =>ask
+            ; mov ecx, [BYTE rax + found(offset_of!(Found, asked))]
+            ; inc ecx
+            ; test ecx, ONE_IN as i32 - 1
+            ; jz =>ask
+            ; mov [BYTE rax + found(offset_of!(Found, asked))], ecx
+            ; mov ecx, [BYTE rax + found(offset_of!(Found, compensating))]
+            ; shl rcx, NOW_AND_THEN.trailing_zeros() as i8
+            ; mov eax, [BYTE rax + found(offset_of!(Found, looked_at))]
+            ; cmp rcx, rax
+            // (That leaves the flags alone.)
+            ; mov rax, [rsp]
+            ; mov rcx, [BYTE rsp + 8]
+            ; jb =>to
+            ; jmp =>is_one
+            ; =>ask
+            ; mov rax, [rsp]
+            ; mov rcx, [BYTE rsp + 8]
+        );
+        self.ask(foresee::<R>, register);
+        dynasm!(self.asm
+            ; .arch x64
+            ; cmp QWORD [BYTE rsp + ANSWER], 0
+            ; jl =>give_up
+            ; je =>to
+            ; =>is_one
+        );
+    }
+
+    /// Counts the execution, and adds the place to the influences in edx if it went wrong.
+    fn count_loss(&mut self) {
+        let [unknown, counted] = self.asm.new_labels();
+        let bits = |field: usize| wrong(offset_of!(Wrong, bits) + field);
+        let extensions = |of: usize| field::<R>(offset_of!(Operations<R>, sets.recently_extended) + of);
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rsi, [BYTE rsp + DOUBTFUL]
+            ; sub [rax + SKIP], rsi
+            ; dec QWORD [rax + LEFT]
+            ; test r10d, r10d
+            ; jz =>counted
+            ; dec QWORD [rax + LOOKS]
+            ; inc QWORD [rax + wrong(offset_of!(Wrong, executions))]
+            ; mov BYTE [rax + wrong(offset_of!(Wrong, kind))], CauseKind::Inaccurate as i8
+            ; vxorpd xmm3, xmm3, xmm3
+            ; vcvtsi2sd xmm3, xmm3, rcx
+            ; vaddsd xmm3, xmm3, [rbx + number::<R>(Literal::One).distance]
+            ; vmulsd xmm3, xmm3, [rax + bits(offset_of!(Logarithms, significand))]
+            ; vmovq rcx, xmm3
+            ; mov rsi, rcx
+            ; shr rsi, 52
+            ; sub rsi, 1023
+            ; add [rax + bits(offset_of!(Logarithms, exponent))], rsi
+            ; shl rcx, 12
+            ; shr rcx, 12
+            ; or rcx, [rbx + number::<R>(Literal::One).distance]
+            ; mov [rax + bits(offset_of!(Logarithms, significand))], rcx
+            ; mov esi, [BYTE r11 + offset_of!(Work, site) as i8]
+            ; imul edi, edx, FIRST as i32
+            ; add edi, esi
+            ; and edi, RECENT as i32 - 1
+            ; imul edi, edi, size_of::<Extended>() as i32
+            ; cmp [rbx + rdi + extensions(offset_of!(Extended, set))], edx
+            ; jne =>unknown
+            ; cmp [rbx + rdi + extensions(offset_of!(Extended, candidate))], esi
+            ; jne =>unknown
+            ; mov edx, [rbx + rdi + extensions(offset_of!(Extended, is))]
+            ; jmp =>counted
+            ; =>unknown
+        );
+        self.ask(extend::<R>, RSI);
+        dynasm!(self.asm; .arch x64; mov edx, [BYTE rsp + ANSWER]; =>counted);
+    }
+
+    /// What is left of the sum of two doubles.
+    fn rest_of_sum(&mut self, rest: Xmm, sum: Xmm, (a, b): (Xmm, Xmm), free: Xmm) {
+        self.asm.avx(SUB, free, sum, a);
+        self.asm.avx(SUB, rest, sum, free);
+        self.asm.avx(SUB, rest, a, rest);
+        self.asm.avx(SUB, free, b, free);
+        self.asm.avx(ADD, rest, rest, free);
+    }
+
+    fn magnitude(&mut self, to: Xmm, from: Xmm) {
+        self.asm.avx(AND, to, 15, from);
+    }
+
+    /// Asks Rust about what is in a register and in edx. All stays as it is.
+    fn ask(&mut self, function: Ask<R>, about: Gpr) {
+        let slot = |number: usize| 8 * number as i32;
+        for (number, register) in GENERAL.into_iter().enumerate() {
+            dynasm!(self.asm; .arch x64; mov [rsp + slot(number)], Rq(register));
+        }
+        for (number, register) in WANTED.into_iter().enumerate() {
+            self.asm.store(register, At { register: RSP, distance: slot(GENERAL.len() + number) });
+        }
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rsi, Rq(about)
+            ; lea rdi, [rbx + field::<R>(0)]
+            ; mov rax, QWORD function as usize as i64
+            ; call rax
+            ; mov [BYTE rsp + ANSWER], rax
+        );
+        for (number, register) in GENERAL.into_iter().enumerate() {
+            dynasm!(self.asm; .arch x64; mov Rq(register), [rsp + slot(number)]);
+        }
+        for (number, register) in WANTED.into_iter().enumerate() {
+            self.asm.load(register, At { register: RSP, distance: slot(GENERAL.len() + number) });
+        }
+        fetch_mask::<R>(&mut self.asm);
+    }
+}
