@@ -14,6 +14,7 @@ mod told;
 
 use crate::findings::Ranges;
 use crate::location::LocationId;
+use crate::node::Kept;
 use crate::number::Number;
 use crate::real::Real;
 use crate::room::Room;
@@ -160,13 +161,20 @@ impl Generaliser {
             self.find_carried(0, root, root, nodes);
         }
         self.terms[0] = Some(root);
-        for at in 0..self.positions.len() {
-            if let Some(term) = self.terms[at] {
-                let shown = self.meet_at(at, term, nodes);
-                self.lay_below(at, shown, nodes);
+        let (mut at, mut may_differ) = (0, false);
+        loop {
+            let (other, are_equal) = self.go_over::<R, true>(at, nodes);
+            may_differ |= !are_equal || other < self.positions.len();
+            let Some(term) = self.terms.get(other).copied() else { break };
+            if let Some(term) = term {
+                let shown = self.meet_at(other, self.shown_at(other, term, nodes), nodes);
+                self.lay_below(other, shown, nodes);
             }
+            at = other + 1;
         }
-        self.refine_classes();
+        if may_differ {
+            self.refine_classes();
+        }
         let can_grow = self.wrong.can_grow() && self.has_room(size_of::<f64>());
         self.wrong.offer(can_grow, || (self.current.iter().map(Number::to_f64).collect(), bits));
         let is_worst = bits > self.worst.bits || self.executions == 1;
@@ -203,13 +211,17 @@ impl Generaliser {
     /// It had so many bits of error, if that is known.
     pub fn see<R: Real>(&mut self, root: Term, bits: Option<f64>, nodes: &Nodes<R>) {
         self.terms[0] = Some(root);
-        for at in 0..self.positions.len() {
-            let mut shown = None;
-            if let Some(term) = self.terms[at] {
-                self.seen[at].include(nodes.value(term));
-                shown = self.operation_at(at, term, nodes);
+        let mut at = 0;
+        loop {
+            let (other, _) = self.go_over::<R, false>(at, nodes);
+            let Some(term) = self.terms.get(other).copied() else { break };
+            if let Some(term) = term {
+                let term = self.shown_at(other, term, nodes);
+                self.seen[other].include(nodes.value(term));
+                let shown = self.operation_at(other, term, nodes);
+                self.lay_below(other, shown, nodes);
             }
-            self.lay_below(at, shown, nodes);
+            at = other + 1;
         }
         let Some(bits) = bits else { return };
         let can_grow = self.fine.can_grow() && self.has_room(size_of::<f64>());
@@ -217,11 +229,73 @@ impl Generaliser {
         self.fine.offer(can_grow, || (self.terms.iter().map(value).collect(), bits));
     }
 
+    /// Goes over positions, from one on, while what stands there is as expected and simply kept, which it mostly is. Where it stops, and whether what was equal in all
+    /// erroneous executions has been so again.
+    fn go_over<R: Real, const IS_ERRONEOUS: bool>(&mut self, from: usize, nodes: &Nodes<R>) -> (usize, bool) {
+        let Generaliser { positions, terms, current, seen, erroneous, .. } = self;
+        let count = positions.len();
+        let (terms, current) = (&mut terms[..count], &mut current[..count]);
+        let (seen, erroneous) = (&mut seen[..count], &mut erroneous[..count]);
+        let mut are_equal = true;
+        for at in from..count {
+            let position = &positions[at];
+            let (number, value) = match terms[at] {
+                Some(Term::Node(node)) => {
+                    let node = &nodes[node];
+                    if node.kept == Kept::Odd || node.operator == Operator::Cast {
+                        return (at, are_equal);
+                    }
+                    if let Shape::Operation(operator, ty) = position.shape {
+                        let is_it =
+                            node.operator == operator && node.ty == ty && node.has_inline(position.arity as usize);
+                        let is_there = position.place.is_none_or(|place| place == node.at);
+                        if IS_ERRONEOUS && !(is_it && is_there) {
+                            return (at, are_equal);
+                        }
+                        let args = node.slots.into_iter().zip(node.args);
+                        for (term, (slot, word)) in terms[position.children()].iter_mut().zip(args) {
+                            *term = if is_it { Term::of_arg(slot, word) } else { None };
+                        }
+                    } else if IS_ERRONEOUS && position.shape != Shape::Variable {
+                        return (at, are_equal);
+                    }
+                    (Number::new(node.ty, node.near_bits() as u128), node.near.native)
+                }
+                Some(Term::Leaf(leaf)) if position.arity == 0 => {
+                    let number = Number::new(leaf.ty, leaf.bits());
+                    let is_known = leaf.constant && self.executions > 1 && number.is_same(&current[at]);
+                    if IS_ERRONEOUS && position.shape != Shape::Variable && !is_known {
+                        return (at, are_equal);
+                    }
+                    (number, number.to_f64())
+                }
+                Some(_) => return (at, are_equal),
+                None => {
+                    terms[position.children()].fill(None);
+                    continue;
+                }
+            };
+            if IS_ERRONEOUS {
+                current[at] = number;
+                are_equal &= number.is_same(&current[position.class as usize]);
+            }
+            // What is seen has the erroneous ones in it.
+            if !IS_ERRONEOUS || !erroneous[at].include(value) {
+                seen[at].include(value);
+            }
+        }
+        (count, are_equal)
+    }
+
+    /// What stands at a position, as the expression shows it.
+    fn shown_at<R: Real>(&self, at: usize, term: Term, nodes: &Nodes<R>) -> Term {
+        if at == 0 { term } else { nodes.shown(term) }
+    }
+
     /// The arguments of an operation take their positions; without one, nothing stands there.
-    #[inline(always)]
     fn lay_below<R: Real>(&mut self, at: usize, operation: Option<Handle>, nodes: &Nodes<R>) {
         for (number, child) in self.positions[at].children().enumerate() {
-            self.terms[child] = operation.and_then(|node| nodes.arg(node, number)).map(|arg| nodes.shown(arg));
+            self.terms[child] = operation.and_then(|node| nodes.arg(node, number));
         }
     }
 

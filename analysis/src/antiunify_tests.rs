@@ -363,7 +363,9 @@ proptest! {
             NODES.with_borrow(|nodes| values_below(&general, 0, *tree, nodes, &mut values));
             let found = |term: &Option<Term>| term.map(|term| NODES.with_borrow(|nodes| nodes.value(term)));
             prop_assert_eq!(general.terms.iter().map(found).collect::<Vec<_>>(), values.clone());
-            seen.iter_mut().zip(&values).for_each(|(seen, value)| value.iter().for_each(|value| seen.include(*value)));
+            for (seen, values) in seen.iter_mut().zip(&values) {
+                values.iter().for_each(|value| _ = seen.include(*value));
+            }
         }
         prop_assert_eq!(general.seen, seen);
     }

@@ -135,6 +135,13 @@ impl Node {
         matches!(self.kept, Kept::Real | Kept::Odd) || self.is_settled
     }
 
+    /// Has it so many arguments, none of which is beside?
+    #[inline(always)]
+    pub fn has_inline(&self, arity: usize) -> bool {
+        let has = |number: usize| self.slots.get(number).is_some_and(|slot| *slot != Slot::NONE);
+        self.kept != Kept::Odd && has(arity.wrapping_sub(1)) && !has(arity)
+    }
+
     /// Is it near to the native value, and an argument like others?
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
@@ -143,7 +150,7 @@ impl Node {
 
     /// Bits of the native value, if that is not beside.
     #[inline(always)]
-    fn near_bits(&self) -> u64 {
+    pub fn near_bits(&self) -> u64 {
         match self.ty {
             Type::F32 => (self.near.native as f32).to_bits() as u64,
             _ => self.near.native.to_bits(),

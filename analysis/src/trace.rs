@@ -383,15 +383,17 @@ impl<R: Real> Nodes<R> {
         let (slot, arg) = self.of(handle).kept_arg(number);
         match slot {
             Slot::NONE => None,
-            Slot::NODE => {
-                let handle = Handle::of_arg(slot, arg)?;
-                let node = self.of(handle);
-                Some(match node.odd.and_then(|odd| odd.leaf) {
-                    Some(constant) => Term::Leaf(Leaf::new(node.ty, node.bits(), constant)),
-                    None => Term::Node(handle),
-                })
-            }
+            Slot::NODE => Handle::of_arg(slot, arg).map(|handle| self.leaf_or_node(handle)),
             leaf => leaf.as_leaf().map(|(ty, constant)| Term::Leaf(Leaf::new(ty, arg as u128, constant))),
+        }
+    }
+
+    /// What is kept as a node may be a leaf that is too long for an argument.
+    fn leaf_or_node(&self, handle: Handle) -> Term {
+        let node = self.of(handle);
+        match node.odd.and_then(|odd| odd.leaf) {
+            Some(constant) => Term::Leaf(Leaf::new(node.ty, node.bits(), constant)),
+            None => Term::Node(handle),
         }
     }
 
@@ -498,6 +500,9 @@ impl<R: Real> Nodes<R> {
     /// The term that an expression shows for this one: widening a single is exact and leaves no mark.
     #[inline]
     pub fn shown(&self, mut term: Term) -> Term {
+        if let Term::Node(node) = term {
+            term = self.leaf_or_node(node);
+        }
         while let Term::Node(node) = term
             && self.is_widening(node)
             && let Some(arg) = self.first_arg(node)
