@@ -34,10 +34,11 @@ pub enum Literal {
     Nothing,
     SlackOfPairs,
     One,
+    UOfSingles,
 }
 
 /// By number.
-pub type Literals = [u64; 24];
+pub type Literals = [u64; 25];
 
 pub fn literals() -> Literals {
     use Literal::*;
@@ -66,6 +67,7 @@ pub fn literals() -> Literals {
         (Nothing, NOTHING),
         (SlackOfPairs, pair::SLACK),
         (One, 1.0),
+        (UOfSingles, f32::EPSILON as f64 / 2.0),
     ];
     let mut literals = Literals::default();
     for (literal, number) in all {

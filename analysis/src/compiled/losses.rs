@@ -1,9 +1,9 @@
-//! Sums of doubles that lose digits, or whose arguments did: what `judge_sum` in `lossy.rs` says of those that it has no more to do for than to count.
+//! Sums that lose digits, or whose arguments did: what `judge_sum` in `lossy.rs` says of those that it has no more to do for than to count.
 //!
 //! For all others, and where a term compensates what the other lost, nothing has been changed, and Rust is asked.
 
 use super::arithmetic::{Assembly, INFLUENCES, fetch_mask};
-use super::encode::{ADD, AND, At, Gpr, MUL, SUB, Write, Xmm};
+use super::encode::{ADD, ADD_SINGLE, AND, At, Gpr, MUL, SUB, SUB_SINGLE, TO_SINGLE, Write, Xmm};
 use super::literals::{Literal, number};
 use super::routines::Maker;
 use super::*;
@@ -64,11 +64,14 @@ const fn wrong(field: usize) -> i32 {
 
 const LEFT: i32 = offset_of!(Tally, left) as i32;
 const SKIP: i32 = offset_of!(Tally, doubts.skip) as i32;
+/// Where more floats are tolerated, doubts are compared in another way.
+pub const TOLERABLE: u64 = 1 << 20;
+
 const LOOKS: i32 = wrong(offset_of!(Wrong, looks) + offset_of!(Looks, skip));
 
 impl<R: Real> Maker<R> {
     /// All is as [`Maker::decide`] has it, in the end, too, and where it goes on to `ask`, or to `refuse` if there is no use in that.
-    pub fn lose(&mut self, operator: Operator, ask: DynamicLabel, refuse: DynamicLabel) {
+    pub fn lose(&mut self, operator: Operator, ty: Type, ask: DynamicLabel, refuse: DynamicLabel) {
         let [give_up, right, judged] = self.asm.new_labels();
         // The double next to the real into xmm9, and how large that is into xmm10.
         self.asm.avx(ADD, 9, 2, 6);
@@ -83,8 +86,11 @@ impl<R: Real> Maker<R> {
         self.asm.load(5, of(OF_B, 0));
         self.asm.avx(ADD, 12, 4, of(OF_A, BY));
         self.asm.avx(ADD, 13, 5, of(OF_B, BY));
-        self.asm.avx(if operator == Operator::Sub { SUB } else { ADD }, 0, 12, 13);
-        self.count_floats_between(ask);
+        match ty {
+            Type::F32 => self.add_singles(operator, ask),
+            _ => self.add_doubles(operator, ask),
+        }
+        self.count_floats_between(ty, ask);
         dynasm!(self.asm
             ; .arch x64
             // From here on rax is the tally, and r10 whether it went wrong.
@@ -97,7 +103,7 @@ impl<R: Real> Maker<R> {
             ; mov QWORD [BYTE rsp + DOUBTFUL], 0
         );
         if self.settles {
-            self.doubt_loss(give_up);
+            self.doubt_loss(ty, give_up);
         }
         // Does one term compensate what the other lost?
         for (real, native) in [(12, 4), (13, 5)] {
@@ -141,8 +147,9 @@ impl<R: Real> Maker<R> {
         );
     }
 
-    /// How many floats lie between xmm0 and the double next to the real: into rcx. Uses rax, rdx and xmm3.
-    fn count_floats_between(&mut self, ask: DynamicLabel) {
+    /// What the doubles next to the terms make, into rcx, and the double next to the real, into rdx. Uses xmm0 and xmm3.
+    fn add_doubles(&mut self, operator: Operator, ask: DynamicLabel) {
+        self.asm.avx(if operator == Operator::Sub { SUB } else { ADD }, 0, 12, 13);
         dynasm!(self.asm
             ; .arch x64
             // Both must be numbers.
@@ -150,47 +157,88 @@ impl<R: Real> Maker<R> {
             ; vaddsd xmm3, xmm3, xmm0
             ; vucomisd xmm3, xmm3
             ; jp =>ask
-            // Their places in the order of floats.
             ; vmovq rcx, xmm0
-            ; mov rax, rcx
-            ; sar rax, 63
-            ; btr rcx, 63
-            ; xor rcx, rax
-            ; sub rcx, rax
             ; vmovq rdx, xmm9
-            ; mov rax, rdx
-            ; sar rax, 63
-            ; btr rdx, 63
-            ; xor rdx, rax
-            ; sub rdx, rax
+        );
+    }
+
+    /// The same of singles. The double next to a real tells which single is, unless it is near the middle between two.
+    fn add_singles(&mut self, operator: Operator, ask: DynamicLabel) {
+        const DIGITS_BELOW: i32 = 29;
+        const LEAST: i32 = 1023 - 126;
+        const COUNT: i32 = 253;
+        dynasm!(self.asm; .arch x64; vxorpd xmm3, xmm3, xmm3);
+        for (real, single) in [(12, 0), (13, 1), (9, 11)] {
+            let [is_common] = self.asm.new_labels();
+            dynasm!(self.asm
+                ; .arch x64
+                ; vmovq rax, Rx(real)
+                ; mov ecx, eax
+                ; and ecx, (1 << DIGITS_BELOW) - 1
+                ; sub ecx, (1 << (DIGITS_BELOW - 1)) - 1
+                ; cmp ecx, 2
+                ; jbe =>ask
+                ; shr rax, 52
+                ; and eax, 0x7ff
+                ; sub eax, LEAST
+                ; cmp eax, COUNT
+                ; jb =>is_common
+                ; vucomisd Rx(real), xmm3
+                ; jne =>ask
+                ; jp =>ask
+                ; =>is_common
+            );
+            self.asm.avx(TO_SINGLE, single, real, real);
+        }
+        self.asm.avx(if operator == Operator::Sub { SUB_SINGLE } else { ADD_SINGLE }, 0, 0, 1);
+        dynasm!(self.asm; .arch x64; vmovd ecx, xmm0; vmovd edx, xmm11; shl rcx, 32; shl rdx, 32);
+    }
+
+    /// How many floats lie between those of which these are the bits, in rcx and rdx: into rcx. Uses rax.
+    fn count_floats_between(&mut self, ty: Type, ask: DynamicLabel) {
+        // Their places in the order of floats.
+        for bits in [1, 2] {
+            dynasm!(self.asm
+                ; .arch x64
+                ; mov rax, Rq(bits)
+                ; sar rax, 63
+                ; btr Rq(bits), 63
+                ; xor Rq(bits), rax
+                ; sub Rq(bits), rax
+            );
+        }
+        dynasm!(self.asm
+            ; .arch x64
             ; mov rax, rdx
             ; sub rax, rcx
             ; sub rcx, rdx
             ; cmovl rcx, rax
-            // So many that they are not easily made a double.
-            ; test rcx, rcx
-            ; js =>ask
         );
+        match ty {
+            Type::F32 => dynasm!(self.asm; .arch x64; shr rcx, 32),
+            // So many that they are not easily made a double.
+            _ => dynasm!(self.asm; .arch x64; test rcx, rcx; js =>ask),
+        }
     }
 
     /// Could the truth, as far as is known, be so far away that it went wrong? Then it must be a doubt that passes. Where nothing was ever wrong beyond doubt, it is
     /// none. Uses rdx, which is what is tolerated, xmm1 and xmm3.
-    fn doubt_loss(&mut self, give_up: DynamicLabel) {
-        let [off, doubtful, sure] = self.asm.new_labels();
+    fn doubt_loss(&mut self, ty: Type, give_up: DynamicLabel) {
+        let [off, unsettled, doubtful, sure] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
             ; vxorpd xmm3, xmm3, xmm3
             ; vucomisd xmm8, xmm3
             ; je =>sure
-            // It may be anything. (So many floats are not tolerated.)
-            ; vucomisd xmm8, xmm10
-            ; jae =>doubtful
+            // It may be anything.
+            ; vaddsd xmm3, xmm10, xmm10
+            ; vucomisd xmm8, xmm3
+            ; ja =>doubtful
             ; sub rdx, rcx
             ; jbe =>off
-            ; js =>give_up
             ; vcvtsi2sd xmm3, xmm3, rdx
         );
-        self.asm.avx(MUL, 1, 10, number::<R>(Literal::U));
+        self.asm.avx(MUL, 1, 10, number::<R>(if ty == Type::F32 { Literal::UOfSingles } else { Literal::U }));
         dynasm!(self.asm; .arch x64; vmulsd xmm3, xmm3, xmm1; vucomisd xmm8, xmm3; jb =>sure; =>off);
         // Or is the double next to it beyond doubt?
         self.rest_of_sum(3, 9, (2, 6), 1);
@@ -202,10 +250,18 @@ impl<R: Real> Maker<R> {
             ; vaddsd xmm3, xmm3, xmm1
             ; vaddsd xmm1, xmm9, xmm3
             ; vucomisd xmm1, xmm9
-            ; jne =>doubtful
+            ; jne =>unsettled
             ; vsubsd xmm1, xmm9, xmm3
             ; vucomisd xmm1, xmm9
             ; je =>sure
+            ; =>unsettled
+        );
+        if ty == Type::F32 {
+            // The single may be beyond doubt all the same.
+            dynasm!(self.asm; .arch x64; jmp =>give_up);
+        }
+        dynasm!(self.asm
+            ; .arch x64
             ; =>doubtful
             ; mov rdx, [rbx + field::<R>(offset_of!(Operations<R>, count))]
             ; add rdx, rdi

@@ -6,6 +6,7 @@
 use super::arithmetic::{Assembly, fetch_mask};
 use super::encode::{keep_together, near};
 use super::literals::{Literal, Literals, field, literals, number};
+use super::losses::TOLERABLE;
 use super::*;
 use crate::engine;
 use crate::offset;
@@ -53,7 +54,7 @@ impl Routines {
     /// None where the CPU cannot run them, or too little is tolerated for operations on distances.
     pub fn new<R: Real>(tolerated: u64, settles: bool) -> Routines {
         let can_be = engine::has_fma() && (!R::HAS_PAIRS || tolerated >= offset::LOCAL);
-        let made = can_be.then(|| Maker::<R>::make(settles)).flatten();
+        let made = can_be.then(|| Maker::<R>::make(settles, tolerated < TOLERABLE)).flatten();
         let table = made.as_ref().map_or([null(); COUNT], |(code, starts)| starts.map(|start| code.ptr(start)));
         Routines { table, literals: literals(), way: Way::NOWHERE, code: made.map(|(code, _)| code) }
     }
@@ -137,12 +138,14 @@ pub fn slots(
 pub struct Maker<R> {
     pub asm: Assembler,
     pub settles: bool,
+    /// What goes wrong is judged here; else Rust does it.
+    pub judges: bool,
     reals: PhantomData<R>,
 }
 
 impl<R: Real> Maker<R> {
-    fn make(settles: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
-        let mut maker = Maker { asm: Assembler::new().ok()?, settles, reals: PhantomData::<R> };
+    fn make(settles: bool, judges: bool) -> Option<(ExecutableBuffer, [AssemblyOffset; COUNT])> {
+        let mut maker = Maker { asm: Assembler::new().ok()?, settles, judges, reals: PhantomData::<R> };
         let [slow] = maker.asm.new_labels();
         let starts = std::array::from_fn(|number| {
             dynasm!(maker.asm; .arch x64; .align 64);

@@ -66,8 +66,8 @@ impl<R: Real> Maker<R> {
         self.influences(operator, fail);
         dynasm!(self.asm; .arch x64; test rsp, rsp; ret; =>fail);
         let [ask, refuse] = self.asm.new_labels();
-        if is_sum && ty == Type::F64 {
-            self.lose(operator, ask, refuse);
+        if is_sum && self.judges {
+            self.lose(operator, ty, ask, refuse);
         }
         dynasm!(self.asm; .arch x64; =>ask);
         if is_sum {
