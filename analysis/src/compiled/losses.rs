@@ -3,7 +3,7 @@
 //! For all others, and where a term compensates what the other lost, nothing has been changed, and Rust is asked.
 
 use super::arithmetic::{Assembly, INFLUENCES, fetch_mask};
-use super::encode::{ADD, ADD_SINGLE, AND, At, Gpr, MUL, SUB, SUB_SINGLE, TO_SINGLE, Write, Xmm};
+use super::encode::{ADD, ADD_SINGLE, AND, At, Gpr, MUL, SUB, SUB_SINGLE, TO_DOUBLE, TO_SINGLE, Write, Xmm};
 use super::literals::{Literal, number};
 use super::routines::Maker;
 use super::*;
@@ -108,14 +108,14 @@ impl<R: Real> Maker<R> {
         // Does one term compensate what the other lost?
         for (real, native) in [(12, 4), (13, 5)] {
             let [differs] = self.asm.new_labels();
-            dynasm!(self.asm
-                ; .arch x64
-                ; vucomisd Rx(real), xmm9
-                ; jne =>differs
-                ; vucomisd Rx(real), Rx(native)
-                ; jne =>give_up
-                ; =>differs
-            );
+            dynasm!(self.asm; .arch x64; vucomisd Rx(real), xmm9; jne =>differs);
+            let mut rounded = real;
+            if ty == Type::F32 {
+                self.asm.avx(TO_SINGLE, 1, real, real);
+                self.asm.avx(TO_DOUBLE, 1, 1, 1);
+                rounded = 1;
+            }
+            dynasm!(self.asm; .arch x64; vucomisd Rx(rounded), Rx(native); jne =>give_up; =>differs);
         }
         dynasm!(self.asm
             ; .arch x64
