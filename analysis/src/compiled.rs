@@ -289,38 +289,47 @@ unsafe extern "sysv64" fn end_call<R: Real>(call: *mut Call<'_, '_, R>, work: *c
     })
 }
 
-/// What code has Rust say of a sum, or difference, that is not simply fine: what is known of the arguments, the native result, and how far from that the real
+/// What code has Rust say of a sum or product that is not simply fine: what is known of the arguments, the native result, and how far from that the real
 /// is. The influences of the result; or less than nothing if the engine must do it.
-type Judge<R> =
-    unsafe extern "sysv64" fn(*mut Call<'_, '_, R>, *const Work, *const Facts, *const Facts, f64, f64, f64) -> i64;
+type Judge<R> = unsafe extern "sysv64" fn(
+    *mut Call<'_, '_, R>,
+    *const Work,
+    *const Facts,
+    *const Facts,
+    *const Facts,
+    f64,
+    f64,
+    f64,
+) -> i64;
 
 unsafe extern "sysv64" fn judge<F: Format, R: Real>(
     call: *mut Call<'_, '_, R>,
     work: *const Work,
     a: *const Facts,
     b: *const Facts,
+    c: *const Facts,
     native: f64,
     by: f64,
     err: f64,
 ) -> i64 {
     // SAFETY: as above; and the facts are those of lanes or nodes.
-    let (call, work, program, facts) = unsafe { (&mut *call, &*work, &*(*work).program, [a, b].map(|at| read(at))) };
+    let (call, work, program, facts) = unsafe { (&mut *call, &*work, &*(*work).program, [a, b, c].map(|at| read(at))) };
     let mut influences = None;
     call.do_carefully(|running, _| {
         let operations = &mut running.books.operations;
         let known = Known {
             args: facts.map(|facts| facts.near),
             influences: facts.map(|facts| facts.influences),
-            nodes: [a, b].map(|facts| operations.nodes.node_at(facts)),
+            nodes: [a, b, c].map(|facts| operations.nodes.node_at(facts)),
             result: Offset { by, err },
         };
         if let Instr::Doubles(plain) | Instr::Singles(plain) = &program.lanes.instrs[work.instrs.start]
-            && known.is_enough()
+            && known.is_enough(plain.operator)
         {
             let native = F::next_to(Pair::double(native));
             // Those before are not counted yet.
             operations.count += work.before as u64;
-            influences = operations.influences_of_sum::<F>(plain.operator, native, plain.site, &known);
+            influences = operations.influences_of::<F>(plain.operator, native, plain.site, &known);
             operations.count -= work.before as u64;
         }
         false

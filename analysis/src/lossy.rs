@@ -9,7 +9,7 @@ use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::Lane;
 use crate::mode::Mode;
-use crate::offset::{Near, REPAIR};
+use crate::offset::{LEAST, Near, REPAIR};
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::plain::{Known, Operation, Plain, distance, is_sum};
@@ -35,15 +35,26 @@ struct Judged {
     verdict: Verdict,
 }
 
-/// The doubt of a sum that is so much larger than those of its terms: a part of it that pairs of doubles might not have.
+/// The doubt of a result that is so much larger than what those of its arguments make: a part of it that pairs of doubles might not have.
 pub const HARDLY_MORE: f64 = 1.5;
 
 impl Known {
     /// Are distances as good as pairs?
     #[inline(always)]
-    pub fn is_enough(&self) -> bool {
-        let [x, y] = self.args;
-        self.result.by.is_finite() && self.result.err <= (x.offset.err + y.offset.err) * HARDLY_MORE
+    pub fn is_enough(&self, operator: Operator) -> bool {
+        let [x, y, z] = self.args;
+        let of_product = || {
+            let err = f64::mul_add(x.real().abs(), y.offset.err, (y.real().abs() + y.offset.err) * x.offset.err);
+            // What is smaller may have lost something below the least double.
+            if (x.native * y.native).abs() > LEAST { err } else { f64::NAN }
+        };
+        let of_args = match operator {
+            Operator::Add | Operator::Sub => x.offset.err + y.offset.err,
+            Operator::Mul => of_product(),
+            Operator::Fma => of_product() + z.offset.err,
+            _ => f64::NAN,
+        };
+        self.result.by.is_finite() && self.result.err <= of_args * HARDLY_MORE
     }
 }
 
@@ -69,18 +80,18 @@ impl Float {
 }
 
 impl<R: Real> Operations<R> {
-    /// A sum that is known as a distance from the native result: for a loop that carries it, that is shorter than pairs are.
+    /// One whose result is known as a distance from what it natively is: for a loop that carries it, that is shorter than pairs are.
     #[inline(always)]
-    pub fn near_sum<F: Plain>(&mut self, operation: &Operation, known: &Known, mode: Mode) -> Option<Handle> {
-        let Operation { operator, args: [a, b, _], native, at, site } = *operation;
-        let judged = self.judge_sum::<F>(operator, native, site, known, |_, _| true)?;
+    pub fn lossy_but_near<F: Plain>(&mut self, operation: &Operation, known: &Known, mode: Mode) -> Option<Handle> {
+        let Operation { operator, args: [a, b, c], native, at, site } = *operation;
+        let judged = self.judge::<F>(operator, native, site, known, |_, _| true)?;
         self.count += 1;
         let node = self.nodes.make_near(Node {
             near: Near { native: F::value(native), offset: known.result },
             influences: judged.influences,
             at,
-            args: [a.word, b.word, 0],
-            slots: [a.slot, b.slot, Slot::NONE],
+            args: [a.word, b.word, c.word],
+            slots: [a.slot, b.slot, c.slot],
             ..Node::of_kind(operator, F::TARGET.ty)
         });
         if self.strays.wanted && self.is_error(self.nodes.of(node).ulps()) {
@@ -89,7 +100,8 @@ impl<R: Real> Operations<R> {
         match judged.verdict {
             Verdict::Wrong(kind, local) => self.sites.observe_wrong(site, node, kind, local, mode, &self.nodes),
             Verdict::Fine(local) => {
-                self.sites.observe_fine(site, node, known.args.map(|arg| arg.native), local, &self.nodes)
+                let [x, y, _] = known.args.map(|arg| arg.native);
+                self.sites.observe_fine(site, node, [x, y], local, &self.nodes)
             }
         }
         Some(node)
@@ -97,7 +109,7 @@ impl<R: Real> Operations<R> {
 
     /// The same for compiled code, which makes the node itself: the influences of the result, unless there is more to do for the execution than to count it.
     #[inline(always)]
-    pub fn influences_of_sum<F: Plain>(
+    pub fn influences_of<F: Plain>(
         &mut self,
         operator: Operator,
         native: u64,
@@ -108,7 +120,7 @@ impl<R: Real> Operations<R> {
             Some(ulps) => !sites.looks_at_wrong(site, ulps),
             None => !sites.is_due(site),
         };
-        let judged = self.judge_sum::<F>(operator, native, site, known, is_counted)?;
+        let judged = self.judge::<F>(operator, native, site, known, is_counted)?;
         match judged.verdict {
             Verdict::Wrong(kind, local) => self.sites.count_wrong(site, kind, local),
             Verdict::Fine(_) => self.sites.count(site),
@@ -116,10 +128,10 @@ impl<R: Real> Operations<R> {
         Some(judged.influences)
     }
 
-    /// How a sum went that is known as a distance. Nothing, and nothing has been changed, if there is a doubt to settle, or if that is not wanted of an
+    /// How one went whose result is known as a distance. Nothing, and nothing has been changed, if there is a doubt to settle, or if that is not wanted of an
     /// execution that went wrong by so many floats, or well.
     #[inline(always)]
-    fn judge_sum<F: Plain>(
+    fn judge<F: Plain>(
         &mut self,
         operator: Operator,
         native: u64,
@@ -127,12 +139,12 @@ impl<R: Real> Operations<R> {
         known: &Known,
         is_wanted: impl FnOnce(&Sites, Option<u64>) -> bool,
     ) -> Option<Judged> {
-        let Known { args, influences: [from_a, from_b], nodes: [a, b], result } = *known;
-        let [of_x, of_y] = args.map(|arg| arg.offset.pair(arg.native));
+        let Known { args, influences: [from_a, from_b, from_c], nodes: [a, b, _], result } = *known;
+        let [of_x, of_y, of_z] = args.map(|arg| arg.offset.pair(arg.native));
         let value = F::value(native);
         let real = result.pair(value);
-        let (rounded, [next_to_x, next_to_y]) = (F::next_to(real), [F::next_to(of_x), F::next_to(of_y)]);
-        let local = distance::<F>(F::apply(operator, [next_to_x, next_to_y, 0]), rounded);
+        let (rounded, next_to) = (F::next_to(real), [of_x, of_y, of_z].map(F::next_to));
+        let local = distance::<F>(F::apply(operator, next_to), rounded);
         let [mut is_wrong, mut is_shown] = [self.is_error(local), true];
         let is_doubtful = self.settles && self.is_doubtful::<F>(real, local);
         if is_doubtful {
@@ -144,11 +156,11 @@ impl<R: Real> Operations<R> {
                 [is_wrong, is_shown] = [false, false];
             }
         }
-        let [bits_of_x, bits_of_y] = args.map(|arg| F::next_to(Pair::double(arg.native)));
-        let may_be_repaired =
-            of_x.hi == real.hi && next_to_x != bits_of_x || of_y.hi == real.hi && next_to_y != bits_of_y;
+        let bits = args.map(|arg| F::next_to(Pair::double(arg.native)));
+        let is_other = |arg: Pair, number: usize| arg.hi == real.hi && next_to[number] != bits[number];
+        let may_be_repaired = is_sum(operator) && (is_other(of_x, 0) || is_other(of_y, 1));
         let repaired = |operations: &Self| {
-            let args = [(bits_of_x, a), (bits_of_y, b)];
+            let args = [(bits[0], a), (bits[1], b)];
             if may_be_repaired {
                 operations.repaired::<F>(operator, args, distance::<F>(native, rounded))
             } else {
@@ -167,7 +179,8 @@ impl<R: Real> Operations<R> {
             self.sites.passes_over_doubt(site);
         }
         let mut influences = self.sets.union(from_a, from_b);
-        if !influences.is_empty() && !is_nothing_beside(real.hi, value) {
+        influences = self.sets.union(influences, from_c);
+        if is_sum(operator) && !influences.is_empty() && !is_nothing_beside(real.hi, value) {
             // A repair is no cause of what it repairs.
             let from_a = self.unless_repair(a, from_a, args[0].native, of_x);
             let from_b = self.unless_repair(b, from_b, args[1].native, of_y);

@@ -183,7 +183,7 @@ impl Arithmetic {
         let cross = a.native * b.offset.by;
         let crossed = f64::mul_add(a.offset.by, y, cross);
         let by = rest + crossed;
-        let from_args = f64::mul_add(x.abs(), b.offset.err, y.abs() * a.offset.err);
+        let from_args = f64::mul_add(x.abs(), b.offset.err, (y.abs() + b.offset.err) * a.offset.err);
         let size = crossed.abs();
         let known_before = f64::mul_add(cross.abs() + size, 2.0 * U, from_args);
         let err = f64::mul_add(least(by.abs() * U, size), SLACK, known_before * SLACK);
@@ -233,7 +233,7 @@ impl Arithmetic {
         let crossed = f64::mul_add(a.offset.by, y, cross);
         let handed_on = crossed + c.offset.by;
         let by = handed_on + rest;
-        let from_args = f64::mul_add(x.abs(), b.offset.err, y.abs() * a.offset.err) + c.offset.err;
+        let from_args = f64::mul_add(x.abs(), b.offset.err, (y.abs() + b.offset.err) * a.offset.err) + c.offset.err;
         let rounded = (cross.abs() + crossed.abs()) + (below.abs() + rest.abs());
         let known_before = f64::mul_add(rounded + handed_on.abs(), 2.0 * U * SLACK, from_args * SLACK);
         let err = f64::mul_add(by.abs(), 2.0 * U * SLACK, known_before);

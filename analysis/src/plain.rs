@@ -230,9 +230,9 @@ pub struct Operation<'a> {
 
 /// What is known of arguments that are nearly right, and of the result.
 pub struct Known {
-    pub args: [Near; 2],
-    pub influences: [Influences; 2],
-    pub nodes: [Option<Handle>; 2],
+    pub args: [Near; 3],
+    pub influences: [Influences; 3],
+    pub nodes: [Option<Handle>; 3],
     pub result: Offset,
 }
 
@@ -262,12 +262,11 @@ impl<R: Real> Operations<R> {
         let operation = Operation { operator, args, native, at, site };
         let mut known = None;
         let mut near = self.nearly_right::<F>(&operation, &mut known);
-        if is_sum(operator)
-            && near.is_none()
+        if near.is_none()
             && let Some(known) = known
-            && known.is_enough()
+            && known.is_enough(operator)
         {
-            near = self.near_sum::<F>(&operation, &known, mode);
+            near = self.lossy_but_near::<F>(&operation, &known, mode);
             if near.is_none() {
                 return false;
             }
@@ -300,8 +299,12 @@ impl<R: Real> Operations<R> {
         let args = [x, y, z];
         let arithmetic = Arithmetic { native: F::value(native), is_single: F::TARGET.ty == Type::F32 };
         let done = arithmetic.apply(operator, args);
-        *known =
-            Some(Known { args: [x, y], influences: [of_x, of_y], nodes: [a.node(), b.node()], result: done.offset });
+        *known = Some(Known {
+            args,
+            influences: [of_x, of_y, of_z],
+            nodes: [a, b, c].map(|lane| lane.node()),
+            result: done.offset,
+        });
         let is_doubtful = !done.is_fine();
         if is_doubtful
             && !(done.seems_fine() && (!self.settles || !self.has_time() && self.sites.may_pass_over_doubt(site)))

@@ -219,6 +219,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.asm.load(9, self.by(0));
         self.avx(FMADD213, 9, 13, 4);
         self.magnitude(10, 13);
+        self.avx(ADD, 10, 10, self.err(1));
         self.avx(MUL, 10, 10, self.err(0));
         self.magnitude(11, 12);
         self.avx(FMADD231, 10, 11, self.err(1));

@@ -36,6 +36,9 @@ impl<R: Real> Maker<R> {
     pub fn decide(&mut self, operator: Operator, ty: Type) {
         let [fine, fail] = self.asm.new_labels();
         let is_sum = matches!(operator, Operator::Add | Operator::Sub);
+        if operator.arity() == 3 {
+            dynasm!(self.asm; .arch x64; mov [rsp - THIRD], Rq(OF_C));
+        }
         dynasm!(self.asm
             ; .arch x64
             ; mov rax, [BYTE r11 + offset_of!(Work, of) as i8]
@@ -70,16 +73,26 @@ impl<R: Real> Maker<R> {
             self.lose(operator, ty, ask, refuse);
         }
         dynasm!(self.asm; .arch x64; =>ask);
-        if is_sum {
-            self.judge(ty);
+        if is_sum || matches!(operator, Operator::Mul | Operator::Fma) {
+            self.judge(operator, ty);
         }
         dynasm!(self.asm; .arch x64; =>refuse; stc; ret);
     }
 
-    /// Has Rust judge a sum.
-    fn judge(&mut self, ty: Type) {
+    /// Has Rust judge a sum or product.
+    fn judge(&mut self, operator: Operator, ty: Type) {
         let function: Judge<R> = if ty == Type::F32 { judge::<f32, R> } else { judge::<f64, R> };
-        let [fail] = self.asm.new_labels();
+        let (nothing, [fail]): (*const Facts, _) = (Facts::NONE, self.asm.new_labels());
+        dynasm!(self.asm
+            ; .arch x64
+            ; mov rdx, Rq(OF_A)
+            ; mov rcx, Rq(OF_B)
+        );
+        match operator.arity() {
+            3 => dynasm!(self.asm; .arch x64; mov r8, [rsp - THIRD]),
+            // Of nothing.
+            _ => dynasm!(self.asm; .arch x64; mov r8, QWORD nothing as i64),
+        }
         dynasm!(self.asm
             ; .arch x64
             ; sub rsp, 40
@@ -88,8 +101,6 @@ impl<R: Real> Maker<R> {
             ; vmovsd [rsp + 16], xmm8
             ; mov rdi, [rbx + field::<R>(offset_of!(Operations<R>, routines.way.call))]
             ; mov rsi, r11
-            ; mov rdx, Rq(OF_A)
-            ; mov rcx, Rq(OF_B)
             ; vmovapd xmm0, xmm2
             ; vmovapd xmm1, xmm6
             ; vmovapd xmm2, xmm8
@@ -174,9 +185,6 @@ impl<R: Real> Maker<R> {
 
     /// The influences of the result into eax.
     fn influences(&mut self, operator: Operator, fail: DynamicLabel) {
-        if operator.arity() == 3 {
-            dynasm!(self.asm; .arch x64; mov [rsp - THIRD], Rq(OF_C));
-        }
         let unions = offset_of!(Operations<R>, sets.recent);
         dynasm!(self.asm; .arch x64; mov eax, [Rq(OF_A) + INFLUENCES]);
         for number in 1..operator.arity() {
