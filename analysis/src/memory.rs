@@ -56,6 +56,9 @@ impl Memory {
                     }
                     granule += 1;
                 }
+                if offset != 0 {
+                    self.pages.has_got_offsets(number);
+                }
             } else {
                 granule += in_page;
             }
@@ -288,9 +291,12 @@ impl Memory {
                 self.set_half(address, part.halves()[0]);
                 continue;
             }
-            let (number, slot) = locate(address);
+            let ((number, slot), offset) = (locate(address), (address % GRANULE as u64) as u8);
             if let Some(page) = self.pages.get_or_make(number) {
-                page.set(slot, (address % GRANULE as u64) as u8, part);
+                page.set(slot, offset, part);
+                if offset != 0 {
+                    self.pages.has_got_offsets(number);
+                }
             }
         }
     }

@@ -111,20 +111,47 @@ pub const RECENT: usize = 256;
 /// No address has this page.
 const NOBODY: u64 = u64::MAX;
 
-/// Where a page is. The pointers are for compiled code.
+/// Where a page is.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub struct Recent {
-    pub number: u64,
+    number: u64,
     place: Option<u32>,
     /// Its slots; others, with nothing in them, if it does not exist.
-    pub readable: *const Slots,
+    readable: *const Slots,
     /// Null if it does not exist, or is shared with another address space.
     pub writable: *mut Slots,
+    /// For compiled code: the number again, if no float in it begins between slots, and it may be read, or written to.
+    pub to_read: u64,
+    pub to_write: u64,
+    /// And where the part of the address zero would be.
+    pub parts: usize,
 }
 
 impl Recent {
-    const NOBODY: Recent = Recent { number: NOBODY, place: None, readable: &NOTHING, writable: null_mut() };
+    const NOBODY: Recent = Recent {
+        number: NOBODY,
+        place: None,
+        readable: &NOTHING,
+        writable: null_mut(),
+        to_read: NOBODY,
+        to_write: NOBODY,
+        parts: 0,
+    };
+
+    /// What compiled code wants to know.
+    fn with_parts(mut self) -> Recent {
+        // SAFETY: it points to slots.
+        let has_offsets = unsafe { (*self.readable).has_offsets };
+        self.to_read = if has_offsets { NOBODY } else { self.number };
+        self.to_write = if self.writable.is_null() { NOBODY } else { self.to_read };
+        let before = self.number.wrapping_mul(SLOTS as u64) as usize;
+        self.parts = self.readable.addr().wrapping_sub(before.wrapping_mul(size_of::<Part>()));
+        self
+    }
 }
+
+const _: () = assert!(std::mem::offset_of!(Slots, parts) == 0);
 
 /// A copy shares the original's pages until one of the two writes to them.
 impl Clone for Directory {
@@ -171,10 +198,16 @@ impl Directory {
         {
             let slots = (&raw const page.slots).cast_mut();
             let writable = if Rc::strong_count(page) == 1 { slots } else { null_mut() };
-            recent = Recent { number, place: Some(*place as u32), readable: slots, writable };
+            recent = Recent { place: Some(*place as u32), readable: slots, writable, ..recent };
         }
+        let recent = recent.with_parts();
         self.recent[number as usize % RECENT].set(recent);
         recent
+    }
+
+    /// Floats that begin between slots have been put into a page.
+    pub fn has_got_offsets(&mut self, number: u64) {
+        self.look_up(number);
     }
 
     #[inline(always)]

@@ -4,10 +4,10 @@
 //! What is out of the ordinary is done one by one, from where that shows on, behind the rest of the code.
 
 use super::encode::near;
-use super::routines::{NODE_SHIFT, slots};
+use super::routines::{Access, NODE_SHIFT, slots};
 use super::*;
 use crate::lanes::Address;
-use crate::pages::{Recent, Slots};
+use crate::pages::Slots;
 use crate::shadow::GRANULES;
 use smallvec::SmallVec;
 
@@ -134,8 +134,8 @@ impl<R: Real> Compiler<'_, R> {
         let instrs = &program.lanes.instrs[group.instrs.clone()];
         let are_loads = matches!(instrs[0], Instr::LoadDouble(..));
         self.address(&Address::Logged(group.base, group.least));
-        let field = if are_loads { offset_of!(Recent, readable) } else { offset_of!(Recent, writable) };
-        slots(&mut self.asm, field, group.bytes as usize, apart);
+        let access = if are_loads { Access::Read } else { Access::Write };
+        slots(&mut self.asm, access, group.bytes as usize, apart);
         if !are_loads {
             dynasm!(self.asm; .arch x64; mov BYTE [rdx + offset_of!(Slots, is_used) as i32], 1);
         }

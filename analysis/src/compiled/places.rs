@@ -1,9 +1,9 @@
 //! Floats from where they are into lanes, and back.
 
-use super::routines::{FILL, LOAD, NODE_SHIFT, slots};
+use super::routines::{Access, FILL, LOAD, NODE_SHIFT, slots};
 use super::*;
 use crate::lanes::{Address, Input, Word};
-use crate::pages::{Recent, Slots};
+use crate::pages::Slots;
 use fpgrind_ir::GRANULE;
 
 impl<R: Real> Compiler<'_, R> {
@@ -93,7 +93,7 @@ impl<R: Real> Compiler<'_, R> {
 
     pub fn load(&mut self, addr: &Address, input: &Input, slow: DynamicLabel) {
         self.address(addr);
-        slots(&mut self.asm, offset_of!(Recent, readable), input.bytes as usize, slow);
+        slots(&mut self.asm, Access::Read, input.bytes as usize, slow);
         self.take(input, slow);
     }
 
@@ -260,7 +260,7 @@ impl<R: Real> Compiler<'_, R> {
 
     pub fn store(&mut self, addr: &Address, ty: Type, from: &[Number], slow: DynamicLabel) {
         self.address(addr);
-        slots(&mut self.asm, offset_of!(Recent, writable), ty.bytes(), slow);
+        slots(&mut self.asm, Access::Write, ty.bytes(), slow);
         // Those that would be torn apart, and what is not worth a slot, are for the engine: before anything is changed.
         for (granule, from) in (0..ty.granules()).zip(from).filter(|(_, from)| **from != 0) {
             if granule + 1 < ty.granules() && self.result(*from).is_some() {

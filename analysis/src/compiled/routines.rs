@@ -10,7 +10,7 @@ use super::losses::TOLERABLE;
 use super::*;
 use crate::engine;
 use crate::offset;
-use crate::pages::{PAGE, RECENT, Recent, Slots};
+use crate::pages::{PAGE, RECENT, Recent};
 use fpgrind_ir::GRANULE;
 use std::ptr::null;
 
@@ -91,25 +91,37 @@ pub fn find_room<R: Real>(asm: &mut impl DynasmLabelApi<Relocation = X64Relocati
     );
 }
 
-/// The slots of so many bytes at the address in rax, if that is simple: their page, as `field` has it, into rdx, and where their parts begin
-/// into r9.
+/// What is done with slots.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+/// The slots of so many bytes at the address in rax, if that is simple: where their parts begin into r9; and to write to them, their page into rdx.
 pub fn slots(
     asm: &mut impl DynasmLabelApi<Relocation = X64Relocation>,
-    field: usize,
+    access: Access,
     bytes: usize,
     slow: DynamicLabel,
 ) {
     const { assert!(RECENT == 1 << 8 && size_of::<Recent>().is_power_of_two()) };
-    dynasm!(asm; .arch x64; mov ecx, eax; and ecx, PAGE as i32 - 1);
+    // A slot is as many times as long as what it speaks of.
+    const { assert!(PART == 3 * GRANULE) };
+    let number = match access {
+        Access::Read => offset_of!(Recent, to_read),
+        Access::Write => offset_of!(Recent, to_write),
+    };
     // What is aligned lies in one page. Vectors often are not.
     let alignment = if bytes <= 8 { bytes } else { GRANULE };
     keep_together(asm, 8);
     dynasm!(asm; .arch x64; test al, alignment as i8 - 1; jnz =>slow);
     if bytes > alignment {
-        dynasm!(asm; .arch x64; cmp ecx, PAGE as i32 - bytes as i32; ja =>slow);
+        dynasm!(asm; .arch x64; mov ecx, eax; and ecx, PAGE as i32 - 1; cmp ecx, PAGE as i32 - bytes as i32; ja =>slow);
     }
     dynasm!(asm
         ; .arch x64
+        ; lea r9, [rax + 2 * rax]
         ; shr rax, PAGE.trailing_zeros() as i8
         ; movzx edx, al
         ; shl edx, size_of::<Recent>().trailing_zeros() as i8
@@ -117,22 +129,13 @@ pub fn slots(
     keep_together(asm, 11);
     dynasm!(asm
         ; .arch x64
-        ; cmp [BYTE r14 + rdx + offset_of!(Recent, number) as i8], rax
+        ; cmp [BYTE r14 + rdx + number as i8], rax
         ; jne =>slow
-        ; mov rdx, [BYTE r14 + rdx + field as i8]
-        // A slot is as many times as long as what it speaks of.
-        ; lea ecx, [rcx + 2 * rcx]
-        ; lea r9, [rdx + rcx]
+        ; add r9, [BYTE r14 + rdx + offset_of!(Recent, parts) as i8]
     );
-    const { assert!(offset_of!(Slots, parts) == 0) };
-    const { assert!(PART == 3 * GRANULE) };
-    if field == offset_of!(Recent, writable) {
-        keep_together(asm, 9);
-        dynasm!(asm; .arch x64; test rdx, rdx; jz =>slow);
+    if access == Access::Write {
+        dynasm!(asm; .arch x64; mov rdx, [BYTE r14 + rdx + offset_of!(Recent, writable) as i8]);
     }
-    dynasm!(asm; .arch x64; cmp BYTE [rdx + offset_of!(Slots, has_offsets) as i32], 0);
-    keep_together(asm, 6);
-    dynasm!(asm; .arch x64; jne =>slow);
 }
 
 pub struct Maker<R> {
@@ -386,7 +389,7 @@ impl<R: Real> Maker<R> {
 
     /// The double in r8, whose address is in rax, becomes the lane at rdi.
     fn load(&mut self, slow: DynamicLabel) {
-        slots(&mut self.asm, offset_of!(Recent, readable), 8, slow);
+        slots(&mut self.asm, Access::Read, 8, slow);
         self.fill(slow);
     }
 
