@@ -85,6 +85,8 @@ pub struct Arena {
     entries: Vec<u32>,
     /// Bytes of their records, at most.
     longest: usize,
+    /// The operations that code knows the distance of.
+    operations: *const (),
 }
 
 /// Programs with larger numbers are interpreted.
@@ -92,7 +94,7 @@ const MOST_PROGRAMS: u32 = 1 << 22;
 
 impl Arena {
     pub fn new() -> Arena {
-        Arena { code: None, entries: Vec::new(), longest: 0 }
+        Arena { code: None, entries: Vec::new(), longest: 0, operations: null() }
     }
 
     /// Nothing if there is no room.
@@ -160,7 +162,14 @@ pub fn prepare<R: Real>(running: &mut Running<'_, R>, number: u32, program: &Pro
         return;
     }
     let books = &mut *running.books;
+    let at = (&raw const books.operations).cast();
+    if books.code.operations.is_null() {
+        books.code.operations = at;
+    }
     code.compiled.get_or_init(|| {
+        if !std::ptr::eq(books.code.operations, at) {
+            return None;
+        }
         let (code, job) = Compiler::compile(number, program, &books.operations, &books.spots)?;
         books.make_room(program);
         books.code.add(number, program, &code).map(|()| job)
@@ -169,8 +178,9 @@ pub fn prepare<R: Real>(running: &mut Running<'_, R>, number: u32, program: &Pro
 
 /// Runs records that programs have code for, as many as there are before one without. How many bytes they are.
 pub fn run<R: Real>(running: &mut Running<'_, R>, bytes: &[u8]) -> usize {
-    let Books { operations, code: Arena { code, entries, longest }, .. } = &mut *running.books;
-    let is_common = running.thread.mode.is_plain() && !operations.strays.wanted;
+    let Books { operations, code: Arena { code, entries, longest, operations: known }, .. } = &mut *running.books;
+    let is_known = std::ptr::eq(*known, (&raw const *operations).cast());
+    let is_common = is_known && running.thread.mode.is_plain() && !operations.strays.wanted;
     let (Some(code), true, true) = (code, is_common, bytes.len() >= *longest) else { return 0 };
     let base = code.reader().lock().ptr(AssemblyOffset(0));
     let start = operations.routines.table[ENTER];

@@ -2,6 +2,7 @@
 //! long and straight, and their code is fetched and decoded all the time.
 
 use super::*;
+use std::sync::LazyLock;
 
 /// An xmm register, and a general one.
 pub type Xmm = u8;
@@ -196,8 +197,18 @@ pub trait Write: DynasmApi {
 impl<A: DynasmApi> Write for A {}
 
 /// Pads, so that a branch which takes so many bytes, with the comparison before it, lies within thirty-two: Intel's CPUs of the Skylake family, whose
-/// erratum SKX102 that is, decode others each time.
+/// erratum SKX102 that is, decode others each time. For others it would be one more instruction.
 pub fn keep_together(asm: &mut impl DynasmApi, bytes: usize) {
+    static IS_INTEL: LazyLock<bool> = LazyLock::new(|| {
+        let vendor = std::arch::x86_64::__cpuid(0);
+        [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"GenuineIntel"
+    });
+    if *IS_INTEL {
+        pad(asm, bytes);
+    }
+}
+
+fn pad(asm: &mut impl DynasmApi, bytes: usize) {
     const LINE: usize = 32;
     const NOPS: [&[u8]; 9] = [
         &[0x90],

@@ -115,7 +115,7 @@ proptest! {
     fn what_is_kept_together_lies_within_thirty_two_bytes(before in 0..100usize, bytes in 1..16usize) {
         let code = written(|asm| {
             asm.extend(std::iter::repeat_n(&0x90, before));
-            keep_together(asm, bytes);
+            pad(asm, bytes);
         });
         let start = code.len();
         prop_assert!(start / 32 == (start + bytes) / 32 && start - before < 32);

@@ -321,10 +321,21 @@ impl<R: Real> Compiler<'_, R> {
             ; .arch x64
             ; jnz =>undecided
             ; =>decided
-            ; mov rcx, QWORD tally as i64
-            ; dec QWORD [BYTE rcx + offset_of!(Tally, left) as i8]
         );
-        keep_together(&mut self.asm, 6);
+        let operations: *const Operations<R> = self.operations;
+        let left = tally.addr() as i64 + offset_of!(Tally, left) as i64;
+        match i32::try_from(left - operations.addr() as i64 + field::<R>(0) as i64) {
+            // They mostly lie near each other.
+            Ok(left) => {
+                keep_together(&mut self.asm, 14);
+                dynasm!(self.asm; .arch x64; dec QWORD [rbx + left]);
+            }
+            Err(_) => {
+                dynasm!(self.asm; .arch x64; mov rcx, QWORD left);
+                keep_together(&mut self.asm, 9);
+                dynasm!(self.asm; .arch x64; dec QWORD [rcx]);
+            }
+        }
         dynasm!(self.asm; .arch x64; jle =>due; =>counted);
         // One by one: who wants the first shall not wait for the others.
         self.asm.store(2, node.further(offset_of!(Node, near.native)));
@@ -334,7 +345,7 @@ impl<R: Real> Compiler<'_, R> {
         near!(self.asm; mov DWORD [rbp + to + offset_of!(Node, at) as i32], plain.at.0 as i32);
         self.make_arguments(plain, ty, to);
         dynasm!(self.asm; .arch x64; prefetchw [rbp + to + AHEAD]);
-        let later = Undecided { operator, ty, args, result, work, undecided, decided, counted, due, slow };
+        let later = Undecided { operator, ty, args, result, work, left, undecided, decided, counted, due, slow };
         self.undecided.push(later);
     }
 
@@ -365,7 +376,7 @@ impl<R: Real> Compiler<'_, R> {
     /// Behind the rest: what is to be done for operations that are not simply fine.
     pub fn decide(&mut self) {
         for later in std::mem::take(&mut self.undecided) {
-            let Undecided { operator, ty, args, result, work, undecided, decided, counted, due, slow } = later;
+            let Undecided { operator, ty, args, result, work, left, undecided, decided, counted, due, slow } = later;
             dynasm!(self.asm; .arch x64; =>undecided);
             self.point_to(&args[..operator.arity()]);
             dynasm!(self.asm; .arch x64; mov edi, result as i32);
@@ -377,7 +388,8 @@ impl<R: Real> Compiler<'_, R> {
                 ; jmp =>counted
                 ; =>due
                 // This one is for the engine to count.
-                ; inc QWORD [rcx + offset_of!(Tally, left) as i32]
+                ; mov rcx, QWORD left
+                ; inc QWORD [rcx]
                 ; jmp =>slow
             );
         }
@@ -404,6 +416,8 @@ pub struct Undecided {
     args: [At; 3],
     result: usize,
     work: *const Work,
+    /// Where the tally says how far the next look is.
+    left: i64,
     undecided: DynamicLabel,
     decided: DynamicLabel,
     counted: DynamicLabel,
