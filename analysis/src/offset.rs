@@ -136,12 +136,11 @@ impl Arithmetic {
     #[inline(always)]
     fn done(&self, by: f64, err: f64, local: f64) -> Done {
         let doubt = if self.is_single { DOUBT_OF_SINGLES } else { DOUBT };
-        let far = f64::mul_add(by.abs(), DISTANCE, local);
         Done {
             offset: Offset { by, err },
             real: self.native + by,
             local,
-            margin: (self.native.abs() - far) * doubt.recip(),
+            margin: f64::mul_add(by.abs(), -DISTANCE, self.native.abs() - local) * doubt.recip(),
             doubt: err * doubt,
             is_zero: false,
         }

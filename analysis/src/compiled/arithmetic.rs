@@ -64,11 +64,14 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
                 }
             }
         }
-        self.avx(FMADD132, 7, 0, number::<R>(Literal::Distance));
         self.magnitude(10, 2);
-        self.avx(SUB, 7, 10, 7);
-        let margin = if self.is_single { Literal::MarginOfSingles } else { Literal::Margin };
-        self.avx(MUL, 7, 7, number::<R>(margin));
+        self.avx(FMSUB132, 10, 0, self.of_type(Literal::Margin, Literal::MarginOfSingles));
+        self.avx(FNMADD132, 7, 10, self.of_type(Literal::Distance, Literal::DistanceOfSingles));
+    }
+
+    /// One of two numbers for doubles and for singles.
+    fn of_type(&self, of_doubles: Literal, of_singles: Literal) -> At {
+        number::<R>(if self.is_single { of_singles } else { of_doubles })
     }
 
     /// The double next to the real into xmm9, and how large that is into xmm10.
@@ -107,7 +110,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
     }
 
     fn least(&self) -> At {
-        number::<R>(if self.is_single { Literal::LeastSingle } else { Literal::Least })
+        self.of_type(Literal::Least, Literal::LeastSingle)
     }
 
     /// What the guest computes, as a double.
@@ -182,7 +185,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         // What the local error weighs.
         self.avx(ADD, 0, 0, 12);
         self.magnitude(0, 0);
-        self.avx(MUL, 0, 0, number::<R>(Literal::Term));
+        self.avx(MUL, 0, 0, self.of_type(Literal::Term, Literal::TermOfSingles));
         if is_difference {
             self.negate(13);
         }
@@ -274,7 +277,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.avx(MUL, 8, 8, number::<R>(Literal::Slack));
         self.magnitude(0, 0);
         // All bits are set where it is not larger.
-        let least = number::<R>(Literal::Least).distance;
+        let least = number::<R>(Literal::LeastDividend).distance;
         dynasm!(self.asm; .arch x64; vcmpsd xmm5, xmm0, [rbx + least], NOT_GREATER);
         self.asm.load(0, self.least());
         self.avx(OR, 0, 0, 5);
@@ -328,7 +331,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.avx(ADD, 1, 14, self.by(2));
         self.magnitude(1, 1);
         self.asm.load(0, self.least());
-        self.avx(FMADD231, 0, 1, number::<R>(Literal::TermBesideProduct));
+        self.avx(FMADD231, 0, 1, self.of_type(Literal::TermBesideProduct, Literal::TermBesideProductOfSingles));
     }
 }
 

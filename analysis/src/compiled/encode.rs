@@ -72,7 +72,9 @@ pub const SQRT: Avx = of(DOUBLE, 0x51);
 pub const FMADD132: Avx = fused(0x99);
 pub const FMADD213: Avx = fused(0xa9);
 pub const FMADD231: Avx = fused(0xb9);
+pub const FMSUB132: Avx = fused(0x9b);
 pub const FMSUB213: Avx = fused(0xab);
+pub const FNMADD132: Avx = fused(0x9d);
 pub const FNMADD231: Avx = fused(0xbd);
 /// On singles.
 pub const ADD_SINGLE: Avx = of(SINGLE, 0x58);

@@ -4,7 +4,7 @@ use super::*;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use proptest::prelude::*;
 
-const INSTRUCTIONS: [(Avx, Code); 29] = [
+const INSTRUCTIONS: [(Avx, Code); 31] = [
     (ADD, Code::VEX_Vaddsd_xmm_xmm_xmmm64),
     (SUB, Code::VEX_Vsubsd_xmm_xmm_xmmm64),
     (MUL, Code::VEX_Vmulsd_xmm_xmm_xmmm64),
@@ -14,6 +14,8 @@ const INSTRUCTIONS: [(Avx, Code); 29] = [
     (FMADD132, Code::VEX_Vfmadd132sd_xmm_xmm_xmmm64),
     (FMADD213, Code::VEX_Vfmadd213sd_xmm_xmm_xmmm64),
     (FMADD231, Code::VEX_Vfmadd231sd_xmm_xmm_xmmm64),
+    (FMSUB132, Code::VEX_Vfmsub132sd_xmm_xmm_xmmm64),
+    (FNMADD132, Code::VEX_Vfnmadd132sd_xmm_xmm_xmmm64),
     (FMSUB213, Code::VEX_Vfmsub213sd_xmm_xmm_xmmm64),
     (FNMADD231, Code::VEX_Vfnmadd231sd_xmm_xmm_xmmm64),
     (ADD_SINGLE, Code::VEX_Vaddss_xmm_xmm_xmmm32),

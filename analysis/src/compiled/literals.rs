@@ -9,13 +9,18 @@ use crate::pair;
 
 #[derive(Clone, Copy)]
 pub enum Literal {
-    Term,
-    TermBesideProduct,
-    Distance,
+    /// What is weighed beside the native result, in units of the doubt that is tolerated; and that unit's share of a number.
     Margin,
     MarginOfSingles,
+    Distance,
+    DistanceOfSingles,
+    Term,
+    TermOfSingles,
+    TermBesideProduct,
+    TermBesideProductOfSingles,
     Least,
     LeastSingle,
+    LeastDividend,
     Slack,
     Repair,
     Two,
@@ -38,18 +43,24 @@ pub enum Literal {
 }
 
 /// By number.
-pub type Literals = [u64; 25];
+pub type Literals = [u64; 29];
 
 pub fn literals() -> Literals {
     use Literal::*;
+    // Powers of two: nothing is rounded by them.
+    let (of_doubles, of_singles) = (DOUBT.recip(), DOUBT_OF_SINGLES.recip());
     let all = [
-        (Term, TERM),
-        (TermBesideProduct, TERM_BESIDE_PRODUCT),
-        (Distance, DISTANCE),
-        (Margin, DOUBT.recip()),
-        (MarginOfSingles, DOUBT_OF_SINGLES.recip()),
-        (Least, LEAST),
-        (LeastSingle, LEAST_SINGLE),
+        (Margin, of_doubles),
+        (MarginOfSingles, of_singles),
+        (Distance, DISTANCE * of_doubles),
+        (DistanceOfSingles, DISTANCE * of_singles),
+        (Term, TERM * of_doubles),
+        (TermOfSingles, TERM * of_singles),
+        (TermBesideProduct, TERM_BESIDE_PRODUCT * of_doubles),
+        (TermBesideProductOfSingles, TERM_BESIDE_PRODUCT * of_singles),
+        (Least, LEAST * of_doubles),
+        (LeastSingle, LEAST_SINGLE * of_singles),
+        (LeastDividend, LEAST),
         (Slack, SLACK),
         (Repair, REPAIR),
         (Two, 2.0),

@@ -55,7 +55,9 @@ impl<R: Real> Maker<R> {
             Operator::Mul => self.check_zero_product(fine),
             _ => {}
         }
-        dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm0; jbe =>fail);
+        let margin = if ty == Type::F32 { Literal::MarginOfSingles } else { Literal::Margin };
+        self.asm.avx(MUL, 5, 10, number::<R>(margin));
+        dynasm!(self.asm; .arch x64; vucomisd xmm5, xmm0; jbe =>fail);
         self.asm.avx(MUL, 5, 8, number::<R>(doubt(ty == Type::F32)));
         dynasm!(self.asm; .arch x64; vucomisd xmm10, xmm5; ja =>fail);
         self.check_doubt(fail);
