@@ -25,7 +25,7 @@ mod stretch;
 mod verdicts;
 
 use arithmetic::Assembly;
-use encode::{At, Gpr, keep_together, near};
+use encode::{At, Gpr, Write, keep_together, near};
 use groups::Apart;
 use literals::field;
 pub use routines::Routines;
@@ -424,6 +424,8 @@ struct Helped {
     work: *const Work,
     done: DynamicLabel,
     back: DynamicLabel,
+    /// The result, if it is one: who comes next may want it where compiled operations leave it.
+    made: Option<At>,
 }
 
 /// Where fields are.
@@ -592,10 +594,16 @@ impl<'a, R: Real> Compiler<'a, R> {
 
     /// Where Rust does it.
     fn call_rust(&mut self) {
-        for Helped { routine, from, work, done, back } in std::mem::take(&mut self.helped) {
+        for Helped { routine, from, work, done, back, made } in std::mem::take(&mut self.helped) {
             dynasm!(self.asm; .arch x64; =>from);
             self.call_routine(routine, work);
-            dynasm!(self.asm; .arch x64; jc =>done; jmp =>back);
+            dynasm!(self.asm; .arch x64; jc =>done);
+            if let Some(node) = made {
+                self.asm.load(2, node.further(offset_of!(Node, near.native)));
+                self.asm.load(6, node.further(offset_of!(Node, near.offset.by)));
+                self.asm.load(8, node.further(offset_of!(Node, near.offset.err)));
+            }
+            dynasm!(self.asm; .arch x64; jmp =>back);
         }
     }
 

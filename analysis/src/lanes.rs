@@ -238,6 +238,10 @@ pub struct Lanes {
 }
 
 impl Instr {
+    pub fn is_operation(&self) -> bool {
+        matches!(self, Instr::Doubles(_) | Instr::Singles(_))
+    }
+
     /// Calls a function with each lane that it reads.
     pub fn each_read(&self, mut read: impl FnMut(Number)) {
         let mut all = |lanes: &[Number]| lanes.iter().for_each(|lane| read(*lane));
@@ -370,8 +374,7 @@ fn hoist(instrs: &mut [Instr]) {
 fn sink(instrs: &mut [Instr]) {
     for number in (0..instrs.len()).rev() {
         if matches!(instrs[number], Instr::Store { .. } | Instr::StoreDouble { .. }) {
-            let is_operation = |other: &&Instr| matches!(other, Instr::Doubles(_) | Instr::Singles(_));
-            let further = instrs[number + 1..].iter().take_while(is_operation).count();
+            let further = instrs[number + 1..].iter().take_while(|other| other.is_operation()).count();
             instrs[number..=number + further].rotate_left(1);
         }
     }

@@ -41,6 +41,8 @@ pub struct Arithmetic<'a, A, R> {
     /// Where what is known of the arguments is, and what the guest has: that may lie elsewhere, too, and be known there long before.
     pub args: [At; 3],
     pub natives: [At; 3],
+    /// Which of them are what the operation right before has left, so that they need not come from memory.
+    pub are_left: [bool; 3],
     pub is_single: bool,
     pub reals: PhantomData<R>,
 }
@@ -48,7 +50,8 @@ pub struct Arithmetic<'a, A, R> {
 impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
     pub fn operation(&mut self, operator: Operator) {
         for (number, to) in [0, 1, 14].into_iter().enumerate().take(operator.arity()) {
-            self.asm.load(to, self.natives[number]);
+            let native = if self.are_left[number] { Operand::Register(2) } else { self.natives[number].into() };
+            self.fetch(to, native);
         }
         match operator {
             Operator::Add | Operator::Sub if !self.is_single => self.sum_of_doubles(operator == Operator::Sub),
@@ -84,12 +87,25 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.asm.avx(instruction, to, a, b);
     }
 
-    pub fn by(&self, arg: usize) -> At {
-        self.args[arg].further(offset_of!(Facts, near.offset.by))
+    pub fn by(&self, arg: usize) -> Operand {
+        match self.are_left[arg] {
+            true => Operand::Register(6),
+            false => self.args[arg].further(offset_of!(Facts, near.offset.by)).into(),
+        }
     }
 
-    fn err(&self, arg: usize) -> At {
-        self.args[arg].further(offset_of!(Facts, near.offset.err))
+    fn err(&self, arg: usize) -> Operand {
+        match self.are_left[arg] {
+            true => Operand::Register(8),
+            false => self.args[arg].further(offset_of!(Facts, near.offset.err)).into(),
+        }
+    }
+
+    fn fetch(&mut self, to: Xmm, from: Operand) {
+        match from {
+            Operand::Register(from) => self.asm.copy(to, from),
+            Operand::Memory(at) => self.asm.load(to, at),
+        }
     }
 
     pub fn magnitude(&mut self, to: Xmm, of: Xmm) {
@@ -180,8 +196,15 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
 
     /// What is handed on, and then the rest of the native sum. What these two sums lose, and of singles what is in xmm10, adds to the doubts.
     fn sum_of_distances(&mut self, is_difference: bool, rest: Xmm) {
-        self.asm.load(12, self.by(0));
-        self.asm.load(13, self.by(1));
+        self.fetch(12, self.by(0));
+        self.fetch(13, self.by(1));
+        match self.err(0) {
+            Operand::Register(err) => self.avx(ADD, 9, err, self.err(1)),
+            Operand::Memory(err) => {
+                self.fetch(9, self.err(1));
+                self.avx(ADD, 9, 9, err);
+            }
+        }
         // What the local error weighs.
         self.avx(ADD, 0, 0, 12);
         self.magnitude(0, 0);
@@ -203,13 +226,11 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.magnitude(8, 8);
         self.avx(SECOND, 7, 8, 8);
         self.avx(ADD, 8, 8, 7);
-        self.asm.load(4, self.err(0));
-        self.avx(ADD, 4, 4, self.err(1));
         if self.is_single {
-            self.avx(ADD, 4, 4, 10);
+            self.avx(ADD, 9, 9, 10);
         }
         let slack = number::<R>(Literal::Slack);
-        self.avx(MUL, 4, 4, slack);
+        self.avx(MUL, 4, 9, slack);
         self.avx(FMADD132, 8, 4, slack);
         self.magnitude(7, 6);
     }
@@ -219,7 +240,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.avx(ADD, 12, 0, self.by(0));
         self.avx(ADD, 13, 1, self.by(1));
         self.avx(MUL, 4, 0, self.by(1));
-        self.asm.load(9, self.by(0));
+        self.fetch(9, self.by(0));
         self.avx(FMADD213, 9, 13, 4);
         self.magnitude(10, 13);
         self.avx(ADD, 10, 10, self.err(1));
@@ -257,14 +278,14 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
     fn div(&mut self) {
         self.asm.copy(5, 0);
         self.avx(FNMADD231, 5, 2, 1);
-        self.asm.load(4, self.by(0));
+        self.fetch(4, self.by(0));
         self.avx(FNMADD231, 4, 2, self.by(1));
         self.avx(ADD, 9, 5, 4);
         self.avx(ADD, 13, 1, self.by(1));
         self.avx(DIV, 6, 9, 13);
         self.avx(ADD, 10, 2, 6);
         self.magnitude(10, 10);
-        self.asm.load(8, self.err(0));
+        self.fetch(8, self.err(0));
         self.avx(FMADD231, 8, 10, self.err(1));
         self.magnitude(4, 4);
         self.magnitude(9, 9);
@@ -297,7 +318,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
         self.avx(FMADD231, 5, 4, number::<R>(Literal::Two));
         self.magnitude(7, 6);
         self.magnitude(13, 13);
-        self.asm.load(8, self.err(0));
+        self.fetch(8, self.err(0));
         self.avx(DIV, 8, 8, 13);
         self.avx(FMADD231, 8, 7, 5);
         self.avx(MUL, 8, 8, number::<R>(Literal::Slack));

@@ -237,7 +237,7 @@ impl<R: Real> Compiler<'_, R> {
                     _ => self.is_broken = true,
                 }
                 dynasm!(self.asm; .arch x64; =>done);
-                self.helped.push(Helped { routine: ENGINE, from: slow, work, done: end, back: done });
+                self.helped.push(Helped { routine: ENGINE, from: slow, work, done: end, back: done, made: None });
             }
             dynasm!(self.asm; .arch x64; jmp =>back);
             self.within = None;

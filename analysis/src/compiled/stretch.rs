@@ -166,7 +166,7 @@ impl<R: Real> Compiler<'_, R> {
                 ; ja =>full
                 ; =>roomy
             );
-            self.helped.push(Helped { routine: ROOM, from: full, work, done: end, back: roomy });
+            self.helped.push(Helped { routine: ROOM, from: full, work, done: end, back: roomy, made: None });
         }
         fetch_mask::<R>(&mut self.asm);
         self.within = Some(stretch.clone());
@@ -201,7 +201,10 @@ impl<R: Real> Compiler<'_, R> {
                 _ => self.is_broken = true,
             }
             dynasm!(self.asm; .arch x64; =>back);
-            self.helped.push(Helped { routine: ENGINE, from: slow, work, done: end, back });
+            let made = self.program.lanes.instrs[number]
+                .is_operation()
+                .then(|| At { register: NODES, distance: node(stretch.before(number)) });
+            self.helped.push(Helped { routine: ENGINE, from: slow, work, done: end, back, made });
         }
         if count > 0 {
             self.fill_lanes(&stretch);
@@ -266,6 +269,16 @@ impl<R: Real> Compiler<'_, R> {
         Some((result, if is_single { Type::F32 } else { Type::F64 }))
     }
 
+    /// Is a lane the result of the operation right before a sum or product? Then what is known of it still is where [`Arithmetic`] has left it.
+    fn is_left(&self, lane: Number) -> bool {
+        let Some(within) = &self.within else { return false };
+        let instrs = &self.program.lanes.instrs;
+        let is_simple = |plain: &Plain| matches!(plain.operator, Operator::Add | Operator::Sub | Operator::Mul);
+        let takes = |instr: &Instr| matches!(instr, Instr::Doubles(plain) | Instr::Singles(plain) if is_simple(plain));
+        let before = self.result(lane).map(|result| within.results[result].0 + 1);
+        before == Some(self.number) && takes(&instrs[self.number])
+    }
+
     /// Where what is known of an argument is.
     fn facts(&mut self, number: Number, register: Gpr) -> At {
         match self.result(number) {
@@ -292,13 +305,16 @@ impl<R: Real> Compiler<'_, R> {
         let node = At { register: NODES, distance: to };
         let mut args = [At { register: FACTS[0], distance: 0 }; 3];
         let mut natives = args;
+        let mut are_left = [false; 3];
         for number in 0..arity {
             let arg = plain.args[number];
             args[number] = self.facts(arg, FACTS[number]);
             natives[number] = self.in_record[arg as usize].filter(|_| ty == Type::F64).unwrap_or(args[number]);
+            are_left[number] = self.is_left(arg);
         }
         let is_single = ty == Type::F32;
-        Arithmetic { asm: &mut self.asm, args, natives, is_single, reals: PhantomData::<R> }.operation(operator);
+        Arithmetic { asm: &mut self.asm, args, natives, are_left, is_single, reals: PhantomData::<R> }
+            .operation(operator);
         // It must be fine beyond doubt, and under no influence, or there is more to decide.
         let [undecided, decided, counted, due] = self.asm.new_labels();
         dynasm!(self.asm

@@ -27,7 +27,8 @@ const ARGUMENTS: [At; 3] =
 impl<R: Real> Maker<R> {
     fn arithmetic(&mut self, ty: Type) -> Arithmetic<'_, Assembler, R> {
         let (args, natives, is_single) = (ARGUMENTS, ARGUMENTS, ty == Type::F32);
-        Arithmetic { asm: &mut self.asm, args, natives, is_single, reals: PhantomData }
+        let are_left = [false; 3];
+        Arithmetic { asm: &mut self.asm, args, natives, are_left, is_single, reals: PhantomData }
     }
 
     /// An operation that is not fine beyond doubt, or whose arguments have influences. It is as [`Arithmetic`] leaves it, and in rdi there is how many
