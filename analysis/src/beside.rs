@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::slice::from_raw_parts_mut;
 
 /// Nodes that share a page.
-pub const PAGE: usize = 256;
+pub const PAGE: usize = 64;
 
 pub struct Sparse<T> {
     pages: Space<MaybeUninit<[T; PAGE]>>,
