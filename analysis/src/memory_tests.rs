@@ -3,6 +3,7 @@ use crate::influence::Influences;
 use crate::location::LocationId;
 use crate::mode::Target;
 use crate::mpfr::Mpfr;
+use crate::pages::RECENT;
 use crate::real::Real;
 use crate::trace::{Made, Term};
 use fpgrind_ir::Operator;
@@ -46,6 +47,33 @@ fn a_float_is_found_where_it_was_stored_at_any_alignment_and_across_pages() {
         assert!(!has(&mut memory, address.wrapping_add(4), 1.5));
         assert!(!has(&mut memory, address ^ 1, 1.5));
     }
+}
+
+/// What compiled code is told of the page that an address is in: may it read, may it write, and the part there.
+fn seen_by_code(memory: &Memory, address: u64) -> (bool, bool, Part) {
+    let number = address / PAGE;
+    // SAFETY: there are so many; and at `parts` are those of a page, or of nothing, if it was looked up.
+    unsafe {
+        let recent = &*memory.recent().add(number as usize % RECENT);
+        let part = recent.parts.wrapping_add(address as usize / GRANULE * size_of::<Part>()) as *const Part;
+        (recent.to_read == number, recent.to_write == number, *part)
+    }
+}
+
+#[test]
+fn compiled_code_is_shown_pages_unless_a_float_begins_between_slots() {
+    let mut memory = Memory::new(&Pages::new(1 << 30));
+    store(&mut memory, 0x1ff8, &shadowed(1.5));
+    assert!(matches!(seen_by_code(&memory, 0x1ff8), (true, true, Part::Shadow(_))));
+    assert!(matches!(seen_by_code(&memory, 0x1ff0), (true, true, Part::None)));
+    let mut fork = memory.clone();
+    assert!(has(&mut fork, 0x1ff8, 1.5));
+    assert!(matches!(seen_by_code(&fork, 0x1ff8), (true, false, Part::Shadow(_))));
+    copy(&mut memory, 0x2011, 0x1ff8, 8);
+    assert!(has(&mut memory, 0x2011, 1.5) && has(&mut memory, 0x1ff8, 1.5));
+    assert!(!seen_by_code(&memory, 0x2010).0 && seen_by_code(&memory, 0x1ff8).0);
+    store(&mut memory, 0x1001, &shadowed(2.5));
+    assert!(!seen_by_code(&memory, 0x1ff8).0 && !seen_by_code(&memory, 0x1ff8).1);
 }
 
 #[test]
