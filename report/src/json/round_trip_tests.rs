@@ -43,7 +43,7 @@ fn expr() -> impl Strategy<Value = Expr> {
 fn ranges() -> impl Strategy<Value = Ranges> {
     proptest::collection::vec(any::<f64>(), 0..5).prop_map(|values| {
         let mut ranges = Ranges::default();
-        values.into_iter().for_each(|value| ranges.include(value));
+        values.into_iter().for_each(|value| _ = ranges.include(value));
         ranges
     })
 }
