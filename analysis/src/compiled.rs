@@ -4,7 +4,8 @@
 //! added, multiplied and stored. Each piece of it looks first whether it is that case, and changes nothing before it knows. Whatever it
 //! does not know how to do is left to the engine's own instruction, so that the code adds speed and no meaning.
 //!
-//! Operations are written out (`stretch.rs`, `arithmetic.rs`), what is long and rare is called (`routines.rs`, `verdicts.rs`).
+//! Operations are written out (`stretch.rs`, `arithmetic.rs`), loads and stores that lie near each other go together (`groups.rs`), what is long and rare
+//! is called (`routines.rs`, `verdicts.rs`, `losses.rs`).
 //! Code goes from record to record by itself, as long as there is code for them.
 //!
 //! While it runs, these registers stay what they are: rbx the numbers beside the operations (`literals.rs`), r12 the record, r13 the lanes, r14 the pages

@@ -1,4 +1,4 @@
-//! Sums that lose digits, or whose arguments did: what `judge_sum` in `lossy.rs` says of those that it has no more to do for than to count.
+//! Sums that lose digits, or whose arguments did: what `judge` in `lossy.rs` says of those that it has no more to do for than to count.
 //!
 //! For all others, and where a term compensates what the other lost, nothing has been changed, and Rust is asked.
 
