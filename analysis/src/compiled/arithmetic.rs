@@ -117,7 +117,7 @@ impl<A: Assembly, R: Real> Arithmetic<'_, A, R> {
     }
 
     /// What a sum of two doubles has lost.
-    fn rest_of_sum(&mut self, rest: Xmm, sum: Xmm, (a, b): (Xmm, Xmm), free: Xmm) {
+    pub fn rest_of_sum(&mut self, rest: Xmm, sum: Xmm, (a, b): (Xmm, Xmm), free: Xmm) {
         self.avx(SUB, free, sum, a);
         self.avx(SUB, rest, sum, free);
         self.avx(SUB, rest, a, rest);

@@ -3,19 +3,16 @@
 //! For all others, and where a term compensates what the other lost, nothing has been changed, and Rust is asked.
 
 use super::arithmetic::{Assembly, INFLUENCES, fetch_mask};
-use super::encode::{ADD, ADD_SINGLE, AND, At, Gpr, MUL, SUB, SUB_SINGLE, TO_DOUBLE, TO_SINGLE, Write, Xmm};
+use super::encode::{ADD, ADD_SINGLE, At, Gpr, MUL, SUB, SUB_SINGLE, TO_DOUBLE, TO_SINGLE, Write, Xmm};
 use super::literals::{Literal, number};
 use super::routines::Maker;
+use super::verdicts::{OF_A, OF_B};
 use super::*;
 use crate::compensation::{First, Found, NOW_AND_THEN, ONE_IN, PLACES, SURE};
 use crate::findings::CauseKind;
 use crate::influence::{Extended, FIRST, Influences, RECENT, Union};
 use crate::sampling::{Logarithms, Looks};
-use crate::settle::{FREE, OPERATIONS};
 use crate::site::{Tally, Wrong};
-
-const OF_A: Gpr = 8;
-const OF_B: Gpr = 9;
 
 /// What Rust is asked in between, of what is in rsi and edx.
 type Ask<R> = unsafe extern "sysv64" fn(*mut Operations<R>, u64, u32) -> i64;
@@ -73,9 +70,7 @@ impl<R: Real> Maker<R> {
     /// All is as [`Maker::decide`] has it, in the end, too, and where it goes on to `ask`, or to `refuse` if there is no use in that.
     pub fn lose(&mut self, operator: Operator, ty: Type, ask: DynamicLabel, refuse: DynamicLabel) {
         let [give_up, right, judged] = self.asm.new_labels();
-        // The double next to the real into xmm9, and how large that is into xmm10.
-        self.asm.avx(ADD, 9, 2, 6);
-        self.magnitude(10, 9);
+        self.arithmetic(ty).real();
         // Are distances as good as pairs?
         self.asm.load(3, of(OF_A, ERR));
         self.asm.avx(ADD, 3, 3, of(OF_B, ERR));
@@ -263,14 +258,10 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm
             ; .arch x64
             ; =>doubtful
-            ; mov rdx, [rbx + field::<R>(offset_of!(Operations<R>, count))]
-            ; add rdx, rdi
-            ; shr rdx, OPERATIONS.trailing_zeros() as i8
-            ; add rdx, FREE as i32
-            ; cmp [rbx + field::<R>(offset_of!(Operations<R>, done_again))], rdx
-            ; jb =>give_up
-            ; cmp QWORD [rax + SKIP], 0
-            ; je =>give_up
+        );
+        self.check_doubt(give_up);
+        dynasm!(self.asm
+            ; .arch x64
             ; mov QWORD [BYTE rsp + DOUBTFUL], 1
             ; cmp QWORD [rax + wrong(offset_of!(Wrong, executions))], 0
             ; jne =>sure
@@ -302,7 +293,6 @@ impl<R: Real> Maker<R> {
         self.branch_if_may_repair(12, 4, may_repair[0]);
         dynasm!(self.asm; .arch x64; =>other; test esi, esi; jz =>joined);
         self.branch_if_may_repair(13, 5, may_repair[1]);
-        let unions = |of: usize| field::<R>(offset_of!(Operations<R>, sets.recent) + of);
         dynasm!(self.asm
             ; .arch x64
             ; =>joined
@@ -313,15 +303,10 @@ impl<R: Real> Maker<R> {
             ; test edx, edx
             ; cmovz edx, esi
             ; jz =>united
-            ; imul edi, edx, FIRST as i32
-            ; add edi, esi
-            ; and edi, RECENT as i32 - 1
-            ; imul edi, edi, size_of::<Union>() as i32
-            ; cmp [rbx + rdi + unions(offset_of!(Union, of))], edx
-            ; jne =>unknown
-            ; cmp [rbx + rdi + unions(offset_of!(Union, of) + size_of::<Influences>())], esi
-            ; jne =>unknown
-            ; mov edx, [rbx + rdi + unions(offset_of!(Union, is))]
+        );
+        self.find_made(offset_of!(Operations<R>, sets.recent), unknown);
+        dynasm!(self.asm
+            ; .arch x64
             ; jmp =>united
             ; =>unknown
         );
@@ -336,6 +321,29 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; xor edx, edx; jmp =>joined; =>may_repair[1]);
         self.branch_unless_repair(OF_B, (13, 5), joined, give_up);
         dynasm!(self.asm; .arch x64; xor esi, esi; jmp =>joined; =>united);
+    }
+
+    /// What two sets of influences, or a set and one more, were last seen to make: of edx and esi, into edx. Uses rdi.
+    fn find_made(&mut self, table: usize, unknown: DynamicLabel) {
+        const { assert!(size_of::<Union>() == size_of::<Extended>()) };
+        const { assert!(offset_of!(Union, of) == 0 && offset_of!(Extended, set) == 0) };
+        const { assert!(offset_of!(Extended, candidate) == SECOND && offset_of!(Extended, is) == MADE) };
+        const { assert!(offset_of!(Union, is) == MADE) };
+        const SECOND: usize = size_of::<Influences>();
+        const MADE: usize = 2 * SECOND;
+        let entry = |of: usize| field::<R>(table + of);
+        dynasm!(self.asm
+            ; .arch x64
+            ; imul edi, edx, FIRST as i32
+            ; add edi, esi
+            ; and edi, RECENT as i32 - 1
+            ; imul edi, edi, size_of::<Union>() as i32
+            ; cmp [rbx + rdi + entry(0)], edx
+            ; jne =>unknown
+            ; cmp [rbx + rdi + entry(SECOND)], esi
+            ; jne =>unknown
+            ; mov edx, [rbx + rdi + entry(MADE)]
+        );
     }
 
     /// A term is zero, or in the reals much smaller than natively. (In xmm7 there is zero.)
@@ -442,7 +450,6 @@ impl<R: Real> Maker<R> {
     fn count_loss(&mut self) {
         let [unknown, counted] = self.asm.new_labels();
         let bits = |field: usize| wrong(offset_of!(Wrong, bits) + field);
-        let extensions = |of: usize| field::<R>(offset_of!(Operations<R>, sets.recently_extended) + of);
         dynasm!(self.asm
             ; .arch x64
             ; mov rsi, [BYTE rsp + DOUBTFUL]
@@ -467,15 +474,10 @@ impl<R: Real> Maker<R> {
             ; or rcx, [rbx + number::<R>(Literal::One).distance]
             ; mov [rax + bits(offset_of!(Logarithms, significand))], rcx
             ; mov esi, [BYTE r11 + offset_of!(Work, site) as i8]
-            ; imul edi, edx, FIRST as i32
-            ; add edi, esi
-            ; and edi, RECENT as i32 - 1
-            ; imul edi, edi, size_of::<Extended>() as i32
-            ; cmp [rbx + rdi + extensions(offset_of!(Extended, set))], edx
-            ; jne =>unknown
-            ; cmp [rbx + rdi + extensions(offset_of!(Extended, candidate))], esi
-            ; jne =>unknown
-            ; mov edx, [rbx + rdi + extensions(offset_of!(Extended, is))]
+        );
+        self.find_made(offset_of!(Operations<R>, sets.recently_extended), unknown);
+        dynasm!(self.asm
+            ; .arch x64
             ; jmp =>counted
             ; =>unknown
         );
@@ -483,17 +485,13 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; mov edx, [BYTE rsp + ANSWER]; =>counted);
     }
 
-    /// What is left of the sum of two doubles.
-    fn rest_of_sum(&mut self, rest: Xmm, sum: Xmm, (a, b): (Xmm, Xmm), free: Xmm) {
-        self.asm.avx(SUB, free, sum, a);
-        self.asm.avx(SUB, rest, sum, free);
-        self.asm.avx(SUB, rest, a, rest);
-        self.asm.avx(SUB, free, b, free);
-        self.asm.avx(ADD, rest, rest, free);
+    /// What a sum of two doubles has lost.
+    fn rest_of_sum(&mut self, rest: Xmm, sum: Xmm, terms: (Xmm, Xmm), free: Xmm) {
+        self.arithmetic(Type::F64).rest_of_sum(rest, sum, terms, free);
     }
 
-    fn magnitude(&mut self, to: Xmm, from: Xmm) {
-        self.asm.avx(AND, to, 15, from);
+    fn magnitude(&mut self, to: Xmm, of: Xmm) {
+        self.arithmetic(Type::F64).magnitude(to, of);
     }
 
     /// Asks Rust about what is in a register and in edx. All stays as it is.

@@ -14,8 +14,8 @@ use crate::settle::{FREE, OPERATIONS};
 use crate::site::Tally;
 use crate::spots::SpotState;
 
-const OF_A: u8 = 8;
-const OF_B: u8 = 9;
+pub const OF_A: u8 = 8;
+pub const OF_B: u8 = 9;
 const OF_C: u8 = 1;
 
 /// Below the stack: what is known of the third argument.
@@ -25,7 +25,7 @@ const ARGUMENTS: [At; 3] =
     [At { register: OF_A, distance: 0 }, At { register: OF_B, distance: 0 }, At { register: OF_C, distance: 0 }];
 
 impl<R: Real> Maker<R> {
-    fn arithmetic(&mut self, ty: Type) -> Arithmetic<'_, Assembler, R> {
+    pub fn arithmetic(&mut self, ty: Type) -> Arithmetic<'_, Assembler, R> {
         let (args, natives, is_single) = (ARGUMENTS, ARGUMENTS, ty == Type::F32);
         let are_left = [false; 3];
         Arithmetic { asm: &mut self.asm, args, natives, are_left, is_single, reals: PhantomData }
@@ -167,8 +167,8 @@ impl<R: Real> Maker<R> {
         );
     }
 
-    /// It must be a doubt that passes.
-    fn check_doubt(&mut self, fail: DynamicLabel) {
+    /// It must be a doubt that passes. Leaves the tally in rax.
+    pub fn check_doubt(&mut self, fail: DynamicLabel) {
         if !self.settles {
             return;
         }
