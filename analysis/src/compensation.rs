@@ -64,6 +64,7 @@ impl Compensations {
     }
 
     /// Is a compensating term to be expected at such a place? Nothing if that takes a look.
+    #[inline]
     pub fn foresee(&mut self, at: LocationId, operator: Operator) -> Option<bool> {
         let found = self.at(at, operator);
         let asked = Found { asked: found.asked.wrapping_add(1), ..*found };
@@ -106,18 +107,15 @@ impl<R: Real> Operations<R> {
     /// Does one that is nothing in the reals, but not natively, repair a rounding?
     #[inline]
     fn compensates(&mut self, node: Handle) -> bool {
-        let found = self.compensations.at(self.nodes[node].at, self.nodes[node].operator);
-        found.asked = found.asked.wrapping_add(1);
-        match found.is_sure() {
-            Some(is_one) => is_one,
-            None => self.look_for_compensation(node),
-        }
+        let foreseen = self.compensations.foresee(self.nodes[node].at, self.nodes[node].operator);
+        foreseen.unwrap_or_else(|| self.look_for_compensation(node))
     }
 
     #[cold]
     fn look_for_compensation(&mut self, node: Handle) -> bool {
         let is_one = Search { operations: self, left: ALL }.compensates(Term::Node(node), LEVELS);
         let found = self.compensations.at(self.nodes[node].at, self.nodes[node].operator);
+        found.asked = found.asked.wrapping_add(1);
         found.looked_at = found.looked_at.saturating_add(1);
         found.compensating = found.compensating.saturating_add(is_one as u32);
         is_one

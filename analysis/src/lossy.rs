@@ -9,7 +9,7 @@ use crate::findings::CauseKind;
 use crate::influence::Influences;
 use crate::lanes::Lane;
 use crate::mode::Mode;
-use crate::offset::{LEAST, Near, REPAIR};
+use crate::offset::{LEAST, Near, REPAIR, doubt_of_product};
 use crate::operation::Operations;
 use crate::pair::Pair;
 use crate::plain::{Known, Operation, Plain, distance, is_sum};
@@ -44,9 +44,8 @@ impl Known {
     pub fn is_enough(&self, operator: Operator) -> bool {
         let [x, y, z] = self.args;
         let of_product = || {
-            let err = f64::mul_add(x.real().abs(), y.offset.err, (y.real().abs() + y.offset.err) * x.offset.err);
             // What is smaller may have lost something below the least double.
-            if (x.native * y.native).abs() > LEAST { err } else { f64::NAN }
+            if (x.native * y.native).abs() > LEAST { doubt_of_product(x, y) } else { f64::NAN }
         };
         let of_args = match operator {
             Operator::Add | Operator::Sub => x.offset.err + y.offset.err,

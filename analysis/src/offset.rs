@@ -120,6 +120,12 @@ impl Near {
     }
 }
 
+/// What the doubts of two factors make of each other.
+#[inline(always)]
+pub fn doubt_of_product(a: Near, b: Near) -> f64 {
+    f64::mul_add(a.real().abs(), b.offset.err, (b.real().abs() + b.offset.err) * a.offset.err)
+}
+
 /// As the CPU has it: the second if they do not compare.
 #[inline(always)]
 fn least(a: f64, b: f64) -> f64 {
@@ -178,11 +184,11 @@ impl Arithmetic {
             true => a.native * b.native - self.native,
             false => f64::mul_add(a.native, b.native, -self.native),
         };
-        let (x, y) = (a.real(), b.real());
+        let y = b.real();
         let cross = a.native * b.offset.by;
         let crossed = f64::mul_add(a.offset.by, y, cross);
         let by = rest + crossed;
-        let from_args = f64::mul_add(x.abs(), b.offset.err, (y.abs() + b.offset.err) * a.offset.err);
+        let from_args = doubt_of_product(a, b);
         let size = crossed.abs();
         let known_before = f64::mul_add(cross.abs() + size, 2.0 * U, from_args);
         let err = f64::mul_add(least(by.abs() * U, size), SLACK, known_before * SLACK);
@@ -227,12 +233,12 @@ impl Arithmetic {
         let (sum, beside) = two_sum(product, c.native);
         let below = below + beside;
         let rest = (sum - self.native) + below;
-        let (x, y) = (a.real(), b.real());
+        let y = b.real();
         let cross = a.native * b.offset.by;
         let crossed = f64::mul_add(a.offset.by, y, cross);
         let handed_on = crossed + c.offset.by;
         let by = handed_on + rest;
-        let from_args = f64::mul_add(x.abs(), b.offset.err, (y.abs() + b.offset.err) * a.offset.err) + c.offset.err;
+        let from_args = doubt_of_product(a, b) + c.offset.err;
         let rounded = (cross.abs() + crossed.abs()) + (below.abs() + rest.abs());
         let known_before = f64::mul_add(rounded + handed_on.abs(), 2.0 * U * SLACK, from_args * SLACK);
         let err = f64::mul_add(by.abs(), 2.0 * U * SLACK, known_before);

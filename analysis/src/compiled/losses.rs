@@ -272,7 +272,7 @@ impl<R: Real> Maker<R> {
 
     /// What the terms are under the influence of, into edx. A repair is no cause of what it repairs.
     fn influences_of_loss(&mut self, give_up: DynamicLabel) {
-        let [joined, other, unknown, united] = self.asm.new_labels();
+        let [joined, other, united] = self.asm.new_labels();
         let may_repair = self.asm.new_labels::<2>();
         dynasm!(self.asm
             ; .arch x64
@@ -304,14 +304,8 @@ impl<R: Real> Maker<R> {
             ; cmovz edx, esi
             ; jz =>united
         );
-        self.find_made(offset_of!(Operations<R>, sets.recent), unknown);
-        dynasm!(self.asm
-            ; .arch x64
-            ; jmp =>united
-            ; =>unknown
-        );
-        self.ask(unite::<R>, RSI);
-        dynasm!(self.asm; .arch x64; mov edx, [BYTE rsp + ANSWER]; jmp =>united; =>may_repair[0]);
+        self.make_set(offset_of!(Operations<R>, sets.recent), unite::<R>);
+        dynasm!(self.asm; .arch x64; jmp =>united; =>may_repair[0]);
         // If the other may be a repair, too, that is for Rust.
         let [alone] = self.asm.new_labels();
         dynasm!(self.asm; .arch x64; test esi, esi; jz =>alone);
@@ -323,8 +317,8 @@ impl<R: Real> Maker<R> {
         dynasm!(self.asm; .arch x64; xor esi, esi; jmp =>joined; =>united);
     }
 
-    /// What two sets of influences, or a set and one more, were last seen to make: of edx and esi, into edx. Uses rdi.
-    fn find_made(&mut self, table: usize, unknown: DynamicLabel) {
+    /// What two sets of influences, or a set and one more, make: of edx and esi, into edx. The table knows it if it was asked for not long ago. Uses rdi.
+    fn make_set(&mut self, table: usize, otherwise: Ask<R>) {
         const { assert!(size_of::<Union>() == size_of::<Extended>()) };
         const { assert!(offset_of!(Union, of) == 0 && offset_of!(Extended, set) == 0) };
         const { assert!(offset_of!(Extended, candidate) == SECOND && offset_of!(Extended, is) == MADE) };
@@ -332,6 +326,7 @@ impl<R: Real> Maker<R> {
         const SECOND: usize = size_of::<Influences>();
         const MADE: usize = 2 * SECOND;
         let entry = |of: usize| field::<R>(table + of);
+        let [unknown, made] = self.asm.new_labels();
         dynasm!(self.asm
             ; .arch x64
             ; imul edi, edx, FIRST as i32
@@ -343,7 +338,11 @@ impl<R: Real> Maker<R> {
             ; cmp [rbx + rdi + entry(SECOND)], esi
             ; jne =>unknown
             ; mov edx, [rbx + rdi + entry(MADE)]
+            ; jmp =>made
+            ; =>unknown
         );
+        self.ask(otherwise, RSI);
+        dynasm!(self.asm; .arch x64; mov edx, [BYTE rsp + ANSWER]; =>made);
     }
 
     /// A term is zero, or in the reals much smaller than natively. (In xmm7 there is zero.)
@@ -448,7 +447,7 @@ impl<R: Real> Maker<R> {
 
     /// Counts the execution, and adds the place to the influences in edx if it went wrong.
     fn count_loss(&mut self) {
-        let [unknown, counted] = self.asm.new_labels();
+        let [counted] = self.asm.new_labels();
         let bits = |field: usize| wrong(offset_of!(Wrong, bits) + field);
         dynasm!(self.asm
             ; .arch x64
@@ -475,14 +474,8 @@ impl<R: Real> Maker<R> {
             ; mov [rax + bits(offset_of!(Logarithms, significand))], rcx
             ; mov esi, [BYTE r11 + offset_of!(Work, site) as i8]
         );
-        self.find_made(offset_of!(Operations<R>, sets.recently_extended), unknown);
-        dynasm!(self.asm
-            ; .arch x64
-            ; jmp =>counted
-            ; =>unknown
-        );
-        self.ask(extend::<R>, RSI);
-        dynasm!(self.asm; .arch x64; mov edx, [BYTE rsp + ANSWER]; =>counted);
+        self.make_set(offset_of!(Operations<R>, sets.recently_extended), extend::<R>);
+        dynasm!(self.asm; .arch x64; =>counted);
     }
 
     /// What a sum of two doubles has lost.

@@ -201,9 +201,7 @@ impl<R: Real> Compiler<'_, R> {
                 _ => self.is_broken = true,
             }
             dynasm!(self.asm; .arch x64; =>back);
-            let made = self.program.lanes.instrs[number]
-                .is_operation()
-                .then(|| At { register: NODES, distance: node(stretch.before(number)) });
+            let made = instr.is_operation().then(|| At { register: NODES, distance: node(stretch.before(number)) });
             self.helped.push(Helped { routine: ENGINE, from: slow, work, done: end, back, made });
         }
         if count > 0 {
